@@ -16,7 +16,7 @@ from tests.store.publications import Library, opened
 from skillhub_mcp.index.lance import connect, run
 from skillhub_mcp.index.schema import indexes
 from skillhub_mcp.store.publish import PublishOptions, publish
-from skillhub_mcp.store.targets import open_target
+from skillhub_mcp.store.tables import open_target
 
 _SKILLS = 1_000
 _WORDS = 600

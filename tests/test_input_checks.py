@@ -17,7 +17,7 @@ from tests.server.connections import Caller, reached
 import skillhub_mcp
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.sanitize import refuse_nul
 
 NUL = "one\0"
 OTHERS = ("a\x1b[31mb", "a\nb", "\x7f\x85", "\u2028\u202e", "\uffff")

@@ -10,7 +10,7 @@ from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit, render_available_skills
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.registry import AnyRoot, Registry, RegistryIndex
 

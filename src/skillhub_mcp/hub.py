@@ -16,11 +16,11 @@ from skillhub_mcp.disclosure.reader import LoadedSkill, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import CANCELLED, NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.index.views import SyncDepth, View, ViewSource
-from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.project import Project
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
 from skillhub_mcp.search.rank_explanation import RankExplanation
 from skillhub_mcp.skills.admission import Admission
@@ -29,9 +29,8 @@ from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Problem, Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

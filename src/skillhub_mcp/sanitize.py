@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+
+from skillhub_mcp.errors import InvalidArgument
 
 # These count as letters, symbols or accents, but show nothing, or can hide bytes behind a visible character.
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
@@ -233,3 +235,21 @@ def _escape(character: str) -> str:
 def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+_SHOWN_NAME = 64
+
+
+def refuse_nul(**arguments: object) -> None:
+    """Raise InvalidArgument for the first argument with a NUL character in any of its texts, however deep."""
+    for name, value in arguments.items():
+        if _has_nul(value):
+            raise InvalidArgument(name[:_SHOWN_NAME], "contains a NUL character", hint="remove it and call again")
+
+
+def _has_nul(value: object) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, Mapping):
+        return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
+    return isinstance(value, Iterable) and not isinstance(value, bytes) and any(map(_has_nul, value))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp._util.private_files import PrivateFiles
+from skillhub_mcp._util.atomic_write import PrivateFiles
 
 
 def test_a_file_is_had_by_its_whole_key_alone(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioSer
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import MisplacedEntry, RegisteredFile
 from skillhub_mcp.clients.table import client_named
-from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.snapshot import Problem
 
 VERSION = "1.2.3"
 ANSWERED = Probed("SkillHub", VERSION, ("search_skills",))

@@ -21,7 +21,7 @@ from tests.server.sessions import command
 from tests.store.test_over_http import until_ready
 from tests.store.test_several_publishers import publish_at_once
 
-from skillhub_mcp.store.targets import Target, open_target
+from skillhub_mcp.store.tables import Target, open_target
 
 pytestmark = pytest.mark.conformance
 

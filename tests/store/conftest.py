@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.object_storage import ObjectStorage, object_storage
 from tests.store.publications import Library
 
-from skillhub_mcp.store.targets import Target, open_target
+from skillhub_mcp.store.tables import Target, open_target
 
 _numbers = itertools.count()
 

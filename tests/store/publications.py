@@ -15,7 +15,7 @@ from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.store.publish import LibraryToStore, PublishOptions, PublishReport, publish
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.store.tables import Target
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tests.store.publications import Library, replica
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.store.tables import Target
 
 
 def given(hub: SkillHub) -> list[tuple[Artifact, bytes]]:

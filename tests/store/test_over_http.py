@@ -15,7 +15,7 @@ from tests.server.bearers import add_token, bearer, knock
 from tests.server.processes import serving
 from tests.server.sessions import command
 
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.store.tables import Target
 
 pytestmark = pytest.mark.slow
 

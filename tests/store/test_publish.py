@@ -21,7 +21,7 @@ from skillhub_mcp.errors import (
     StorageUnavailable,
 )
 from skillhub_mcp.store.publish import PublishOptions, contents_of, publications, publish, roll_back
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.store.tables import Target
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there, and modes say nothing")
 

@@ -25,7 +25,7 @@ from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.store.publish import publications, roll_back
 from skillhub_mcp.store.replica import PublicationHealth, StorageState
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.store.tables import Target
 
 
 def health(hub: SkillHub) -> PublicationHealth:

@@ -18,8 +18,7 @@ from tests.store.publications import Library, found_at
 
 from skillhub_mcp.errors import PublicationBusy
 from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
-from skillhub_mcp.store.tables import PublicationTables
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.store.tables import PublicationTables, Target
 
 # How often a publisher is killed at a random moment, in a directory and in a bucket.
 KILLS = int(os.environ.get("SKILLHUB_KILLS", "2"))
@@ -29,7 +28,7 @@ import json, sys
 from tests.store.publications import Library
 from skillhub_mcp.errors import PublicationBusy
 from skillhub_mcp.store.publish import PublishOptions, publish
-from skillhub_mcp.store.targets import open_target
+from skillhub_mcp.store.tables import open_target
 said = json.loads(sys.argv[1])
 target = open_target(said["url"], said["options"])
 with Library(said["environment"]).read() as library:

@@ -19,7 +19,7 @@ from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.store.replica import Mirror, Replica
-from skillhub_mcp.store.targets import open_target
+from skillhub_mcp.store.tables import open_target
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ atomic_write   replacing a file in one step
 file_modes     who else may read or write a file
 json_lines     log files that several processes append to
 lru            a mapping of bounded size
-private_files  small files by an unguessable key
 safe_json      JSON from other programs, read within bounds or refused with a reason
 safe_toml      TOML from other programs, read within bounds or refused with a reason
 tempdir        directories for a moment

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pydantic import ValidationError
 
-from skillhub_mcp._util.private_files import PrivateFiles
+from skillhub_mcp._util.atomic_write import PrivateFiles
 from skillhub_mcp.agents_md.known import KnownFiles
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsState

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.store.publish import LibraryToStore
     from skillhub_mcp.store.replica import Replica
-    from skillhub_mcp.store.targets import Target
+    from skillhub_mcp.store.tables import Target
 
 log = logging.getLogger(__name__)
 
@@ -259,7 +259,7 @@ def choose_reranker(settings: Settings) -> Reranker | None:
 
 def publication_target(settings: Settings, target: str) -> Target:
     """Return the place of a publication. Raises InvalidArgument, StorageNotInstalled and InvalidSetting."""
-    from skillhub_mcp.store.targets import open_target
+    from skillhub_mcp.store.tables import open_target
 
     return open_target(target, settings.storage.options)
 

@@ -26,9 +26,8 @@ from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.model import Trust
-from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import Source, agent_context_roots, builtin_directory
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Problem, Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues, Present

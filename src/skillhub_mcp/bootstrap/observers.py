@@ -21,8 +21,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.logs import AccessLog, LibraryLog, StartLog
 from skillhub_mcp.settings import Settings
-from skillhub_mcp.skills.problems import Problem
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Problem, Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.observers.prometheus import Prometheus

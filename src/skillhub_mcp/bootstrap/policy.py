@@ -36,9 +36,8 @@ from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import agent_context_roots
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Problem, Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

@@ -47,7 +47,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     SkillNotFound,
 )
-from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.version import version
 
 HELP = "help"

@@ -14,7 +14,7 @@ from skillhub_mcp.errors import IndexUnavailable, SkillHubError, SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, read_settings
-from skillhub_mcp.skills.problems import sentences
+from skillhub_mcp.skills.snapshot import sentences
 
 
 @contextmanager

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.empty_result import EmptyResult
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.skills.model import Skill
-    from skillhub_mcp.skills.problems import Problem
+    from skillhub_mcp.skills.snapshot import Problem
 
 EXIT_OK = 0
 EXIT_FAILED = 1

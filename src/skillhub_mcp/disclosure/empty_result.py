@@ -12,9 +12,8 @@ from skillhub_mcp.project import Project
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name, near_names
-from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
+from skillhub_mcp.skills.snapshot import Problem, ScanReport, Snapshot, refusal_problems, root_problems
 
 _LISTED = 12
 _FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"

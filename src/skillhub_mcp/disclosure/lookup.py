@@ -12,17 +12,16 @@ from skillhub_mcp.disclosure.empty_result import why_nothing
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.views import ViewSource
-from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.discovery import WalkProblem, skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, not_found
-from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source, split_source
 from skillhub_mcp.skills.scanner import is_outdated
-from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
+from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot, sentences
 
 NOTHING_SERVED = "available skills: (none)"
 

@@ -18,9 +18,8 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, near_names, typed_command
 from skillhub_mcp.skills.places import shell_path
-from skillhub_mcp.skills.problems import refusal, root_problems
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
-from skillhub_mcp.skills.snapshot import Refused, Snapshot
+from skillhub_mcp.skills.snapshot import Refused, Snapshot, refusal, root_problems
 
 _NEAR = 3
 _TRUST = "skillhub trust"

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
-from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
+from skillhub_mcp.skills.snapshot import Problem, ShadowReason, Snapshot, refusal_problems, root_problems, shadowing
 
 _requests = logging.getLogger("skillhub_mcp.requests")
 _start = logging.getLogger("skillhub_mcp.start")

@@ -10,8 +10,8 @@ from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name, near_names
-from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.selectors import selects, terms_of
+from skillhub_mcp.skills.snapshot import Problem
 
 _SHOWN = 12
 

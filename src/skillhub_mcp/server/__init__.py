@@ -2,7 +2,7 @@
 
 app              builds the server from the hub and its options
 callers          the caller of the present request
-error_responses  errors in MCP's form
+error_responses  errors in MCP's form, and the middleware that catches them
 http/            the HTTP transport: tokens, rate limits, workers, shutdown
 middleware/      what happens around every request: errors, sessions, agreement, hooks, instructions
 notifications    notifications of changed lists and files

@@ -19,9 +19,9 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.project import ClientDirectories, Project
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.error_responses import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.client_project import ClientProjectMiddleware
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware, TrustAsking, TrustQuestionMiddleware
-from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, Introduction
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
 from skillhub_mcp.server.middleware.sessions import Sessions, SharedAgreements, Transport

@@ -21,11 +21,10 @@ from mcp.server.context import ServerRequestContext
 from pydantic import AnyUrl, PrivateAttr
 
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
-from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.publishing import publisher as publishing
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher
 from skillhub_mcp.publishing.uris import TEMPLATE, build_uri, parse_uri
-from skillhub_mcp.sanitize import all_for_model
+from skillhub_mcp.sanitize import all_for_model, refuse_nul
 from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
 from skillhub_mcp.server.middleware.sessions import Sessions
 

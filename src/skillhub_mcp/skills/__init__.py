@@ -12,12 +12,11 @@ names             comparison of names, the specification's form, safe aliases, s
 parser            frontmatter to a `Skill`
 places            what may be a root, where clients keep skills, how many each has, and why one is not searched
 plugins           the plugins of clients: where their skills are, and which are switched on
-problems          what is wrong with the skills that a scan found, and how to fix it
 registry          the registry: an index by name and source, with a report
 repairs           the known keys of a frontmatter, and repairs of one that YAML refuses
 roots             the directories to search, in order of precedence, with their sources
 rules             the table of rules for a SKILL.md
 scanner           one scan: walk the roots, read changed files
-snapshot          the skills at one moment, and which of two gets a name
+snapshot          the skills at one moment, which of two gets a name, and the problems of a scan
 selectors         what rules and filters may name: a skill, a glob, or a group
 """

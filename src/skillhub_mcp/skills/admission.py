@@ -66,8 +66,3 @@ REGISTRY_LENIENT = Admission(_UNUSABLE - {"description-missing"})
 
 REGISTRY_STRICT = Admission(_UNUSABLE | _NAMED | _REGISTRY, markup=False, max_header_lines=200, max_line_characters=500)
 """The strict registry: a name is required, and markup and long frontmatter are refused."""
-
-
-def is_strict(rule: str) -> bool:
-    """Whether only strict readers refuse a skill for violating `rule`, as SKILLHUB_STRICT makes the hub one."""
-    return rule not in LENIENT.refusing

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
-from skillhub_mcp.input_checks import refuse_nul
-from skillhub_mcp.sanitize import for_model
+from skillhub_mcp.sanitize import for_model, refuse_nul
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse

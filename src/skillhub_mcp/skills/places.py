@@ -12,8 +12,8 @@ from shlex import quote
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.discovery import Walk, walk_roots
 from skillhub_mcp.skills.plugins import Plugin
-from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory, located
+from skillhub_mcp.skills.snapshot import Problem
 
 _PLAIN = re.compile(r"[\w@%+=:,./-]*")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names

@@ -1,4 +1,4 @@
-"""The skills at one moment, by precedence: the earlier root, the directory with the name, the later change."""
+"""The skills at one moment, by precedence (earlier root, directory with the name, later change), and their problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import Skill, Trust, skill_directory
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, skill_directory
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, split_source
 from skillhub_mcp.skills.rules import Diagnostic
@@ -283,3 +283,72 @@ def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
         skill.compatibility,
         json.dumps(skill.metadata, sort_keys=True),
     ]
+
+
+_IN_A_SENTENCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is affected, what is wrong, and the fix. Callers who may not see paths get `remote`, unless `only_here`."""
+
+    subject: str
+    message: str
+    fix: str
+    remote: str = field(default="", kw_only=True)
+    only_here: bool = field(default=False, kw_only=True)
+
+    def sentence(self, *, with_paths: bool = True) -> str:
+        """Return the problem in one sentence."""
+        if self.remote and not with_paths:
+            return f"{self.remote} {self.message}"
+        return f"{self.subject} {self.message}; {self.fix}"
+
+
+def sentences(problems: Iterable[Problem], *, with_paths: bool = True) -> str:
+    """Return the first three problems as sentences, and how many more there are."""
+    texts = [one.sentence(with_paths=with_paths) for one in problems if with_paths or not one.only_here]
+    shown = list(dict.fromkeys(texts[:_IN_A_SENTENCE]))
+    more = len(texts) - _IN_A_SENTENCE
+    rest = [f"{more:,} more: `skillhub doctor` lists them"] if more > 0 else []
+    return ". ".join((*shown, *rest))
+
+
+def root_problems(report: ScanReport) -> tuple[Problem, ...]:
+    """Return the directories that could not be searched."""
+    own = {root.path for root in report.roots}
+    return tuple(
+        Problem(
+            one.path,
+            one.reason,
+            one.fix,
+            remote="A skills directory" if one.path in own else f"The directory {os.path.basename(one.path)!r}",
+        )
+        for one in report.problems
+    )
+
+
+def refusal_problems(report: ScanReport) -> tuple[Problem, ...]:
+    """Return the skills that are refused, each with the rule and the line."""
+    return tuple(refusal(one) for one in report.refused)
+
+
+def refusal(refused: Refused) -> Problem:
+    """Return why a skill is refused."""
+    reason = refused.reason
+    return Problem(
+        os.path.join(refused.directory, SKILL_FILE) + (f":{reason.line}" if reason.line else ""),
+        f"is refused: {reason.message} ({reason.rule})",
+        reason.hint or "correct the file",
+        remote=f"The folder {os.path.basename(refused.directory)!r}",
+    )
+
+
+def shadowing(lost: Shadowed) -> Problem:
+    """Return which skill took the name of another, and why."""
+    return Problem(
+        lost.skill.directory,
+        f"lost the name {lost.skill.name!r} to {lost.winner.directory}: {lost.why.value}",
+        "rename one of the two, or load it by its path",
+        remote=f"The folder {os.path.basename(lost.skill.directory)!r}",
+    )

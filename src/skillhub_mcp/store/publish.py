@@ -41,16 +41,20 @@ from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.scanner import CachedSkillFile
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.tables import (
+    FILES,
     FORMAT,
+    PUBLICATIONS,
+    SKILLS,
     OtherPublisher,
     Publication,
     PublicationTables,
     PublishedRow,
     StoredFile,
     StoredObject,
+    Target,
+    digest_of,
     rows_digest,
 )
-from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target, digest_of
 
 log = logging.getLogger(__name__)
 

@@ -42,16 +42,20 @@ from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.scanner import ScanCache, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.tables import (
+    FILES,
+    PUBLICATIONS,
+    SKILLS,
     Publication,
     PublicationTables,
     PublishedRow,
     StoredFile,
     StoredObject,
+    Target,
+    digest_of,
     file_bytes,
     published_rows,
     rows_digest,
 )
-from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target, digest_of
 
 log = logging.getLogger(__name__)
 

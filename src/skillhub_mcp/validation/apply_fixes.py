@@ -13,7 +13,7 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
-from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.snapshot import Problem
 from skillhub_mcp.validation.fixes import fix
 from skillhub_mcp.validation.targets import Target
 

@@ -19,7 +19,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import View
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.settings import Settings, SettingSource
-from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.snapshot import Problem
 
 
 class Installation:

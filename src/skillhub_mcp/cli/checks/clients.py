@@ -28,7 +28,7 @@ from skillhub_mcp.clients.registered import registered_files
 from skillhub_mcp.clients.table import CLIENTS, signs_of
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.settings import unknown_settings
-from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.snapshot import Problem
 from skillhub_mcp.version import version
 
 _SECONDS = 20.0

@@ -29,7 +29,7 @@ from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.places import shell_path
-from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
+from skillhub_mcp.skills.snapshot import Problem, refusal_problems, root_problems, shadowing
 
 # Doctor does not wait for the audit of a large library.
 _AUDITED_AT_ONCE = 300

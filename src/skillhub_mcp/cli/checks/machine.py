@@ -17,7 +17,7 @@ from skillhub_mcp.execution.hooks import read_hooks
 from skillhub_mcp.execution.sandbox import OFF
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, local_path, unknown_settings
-from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.snapshot import Problem
 
 _Answer = TypeVar("_Answer")
 _SANDBOX = "SKILLHUB_SANDBOX"

@@ -17,8 +17,7 @@ from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back
-from skillhub_mcp.store.tables import Publication
-from skillhub_mcp.store.targets import Target, lies_in, unfit_reason
+from skillhub_mcp.store.tables import Publication, Target, lies_in, unfit_reason
 
 _SHOWN = 20
 _MARKED = {"+": "added", "~": "modified", "-": "removed"}

@@ -18,8 +18,8 @@ from skillhub_mcp.disclosure.ledger import Layer, Shown
 from skillhub_mcp.disclosure.lookup import FoundByName
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
-from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.project import Project
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.admission import AGENT_CONTEXT, Admission
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill

@@ -13,7 +13,7 @@ from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, SkillScope, SkillSearchResult
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.names import fold_name
 
 _EXACT_PATH = 1.0

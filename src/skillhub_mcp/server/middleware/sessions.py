@@ -26,8 +26,8 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from skillhub_mcp._util.atomic_write import PrivateFiles
 from skillhub_mcp._util.lru import LRUCache
-from skillhub_mcp._util.private_files import PrivateFiles
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant

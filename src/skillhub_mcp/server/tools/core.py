@@ -32,8 +32,8 @@ from skillhub_mcp.server.tools.results import (
 )
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.snapshot import sentences
 
 _MAX_OFFSET = 2**53
 
