@@ -79,28 +79,6 @@ def test_what_is_no_file_is_left_out(repo: Path, write: Write, odd: str) -> None
     assert texts(read(repo, "a")) == ["good"]
 
 
-@pytest.mark.acceptance("S1-12")
-def test_a_file_that_vanishes_or_may_not_be_read_is_a_note(
-    repo: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write("", "gone")
-    write("a", "good")
-    real = os.open
-
-    def fail(path: str, *rest: int) -> int:
-        if path == str(repo / "AGENTS.md"):
-            raise FileNotFoundError(2, "No such file or directory", path)
-        if path == str(repo / "b" / "AGENTS.md"):
-            raise PermissionError(13, "Permission denied", path)
-        return real(path, *rest)
-
-    write("b", "secret")
-    monkeypatch.setattr(os, "open", fail)
-    chain = read(repo, "a", "b")
-    assert texts(chain) == ["good"]
-    assert said(chain) == ["was removed before it could be read", "cannot be read: Permission denied"]
-
-
 def test_a_link_is_followed_inside_the_project_and_never_out_of_it(repo: Path, write: Write, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the key", encoding="utf-8")
     (repo / "AGENTS.md").symlink_to(tmp_path / "secret")

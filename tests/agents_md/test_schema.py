@@ -11,7 +11,6 @@ from skillhub_mcp.agents_md.schema import (
     TYPES,
     AgentsConfig,
     AgentsFile,
-    AgentsState,
     ResolvedAgents,
     SystemReminderType,
     json_schemas,
@@ -96,11 +95,6 @@ def test_every_type_exports_its_json_schema() -> None:
     assert list(schemas) == [one.__name__ for one in TYPES]
     assert all(schema["additionalProperties"] is False for schema in schemas.values())
     assert schemas["AgentsFile"]["properties"]["sizeBytes"] == {"minimum": 0, "title": "Sizebytes", "type": "integer"}
-
-
-def test_a_state_is_read_back_as_it_was_written() -> None:
-    state = AgentsState(cwd="/r/a", root="/r", markers=(".git",), covered=("/r",), loaded={"/r/AGENTS.md": 5})
-    assert AgentsState.model_validate_json(state.model_dump_json()) == state
 
 
 @pytest.mark.acceptance("S1-1", "S1-4")

@@ -48,11 +48,6 @@ def test_a_session_keeps_a_few_directories_and_always_its_own(session: AgentsSes
     assert session.enter() is own
 
 
-def test_without_a_directory_the_session_is_in_its_own(session: AgentsSession, repo: Path) -> None:
-    assert session.resolvers == ()
-    assert session.current().project.cwd == str(repo)
-
-
 def test_no_directory_is_told_what_another_was(session: AgentsSession, repo: Path, write: Write) -> None:
     write("", "Root.")
     write("a", "A.")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.execution.conftest import PLENTY_OF_SECONDS, assert_ended
 
-from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
+from skillhub_mcp.errors import SkillFileNotFound
 from skillhub_mcp.execution.runner import (
     CommandResult,
     RunLimits,
@@ -177,8 +177,3 @@ def test_a_directory_that_cannot_be_entered_is_an_expected_error(kind: str, skil
     with pytest.raises(SkillFileNotFound) as missing:
         run_command((sys.executable, "-c", ""), cwd=place, limits=LIMITS, environment={})
     assert str(skill) not in missing.value.message  # a path of the server is not for every client
-
-
-def test_arguments_too_long_for_the_system_are_refused(run_python: RunPython) -> None:
-    with pytest.raises(InvalidArgument):
-        run_python("pass", *["x" * 100_000] * 200)

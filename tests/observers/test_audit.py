@@ -97,17 +97,6 @@ def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
     ]
 
 
-def test_a_command_that_is_killed_has_a_timeout_as_its_outcome(
-    write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
-) -> None:
-    write_skill("pdf")
-    environment = {**hub_environment, "SKILLHUB_AUDIT_LOG": str(path), "EXEC_TIMEOUT_SECONDS": "0.2"}
-    with hub_of(environment) as hub:
-        hub.run_command("pdf", "python", ["-c", "import time; time.sleep(60)"])
-    (line,) = written(path)
-    assert (line["act"], line["outcome"]) == ("run", "EXECUTION_TIMEOUT")
-
-
 def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
     token = REQUEST_CONTEXT.set(RequestContext("build-agent", "http", session="0123456789ab", trace_id="f" * 32))
     try:

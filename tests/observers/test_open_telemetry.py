@@ -71,17 +71,6 @@ def test_a_search_is_a_span_with_one_for_each_of_its_steps(hub: SkillHub, teleme
     }
 
 
-def test_a_sync_of_the_index_is_a_span(hub: SkillHub, telemetry: Telemetry) -> None:
-    hub.refresh()
-    (sync,) = telemetry.spans()
-    assert sync.name == "skillhub.index.sync"
-    assert sync.attributes == {
-        "skillhub.index.written": 2,
-        "skillhub.index.removed": 0,
-        "skillhub.index.rebuilt": True,
-    }
-
-
 def test_what_is_used_is_a_span_that_does_not_say_which_skill(hub: SkillHub, telemetry: Telemetry) -> None:
     size = len(hub.load("pdf").instructions)
     hub.read_file("pdf", "a.md", offset=1)
@@ -100,28 +89,6 @@ def test_an_error_is_reported_by_its_code_and_not_by_its_message(hub: SkillHub, 
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "SKILL_NOT_FOUND")
     assert span.attributes == {"error.type": "SKILL_NOT_FOUND"}
     assert span.events == ()
-
-
-def test_everything_is_counted(hub: SkillHub, telemetry: Telemetry) -> None:
-    hub.search("fill a form")
-    hub.search("zzzzz")
-    hub.load("pdf")
-    hub.read_file("pdf", "a.md")
-    hub.run_command("pdf", "python", ["-c", ""])
-    with pytest.raises(SkillHubError):
-        hub.load("nothing-of-the-kind")
-    assert telemetry.numbers() == {
-        ("skillhub.search.duration", "fts", "ok"): 2,
-        ("skillhub.search.hits", "true"): 1,
-        ("skillhub.search.hits", "false"): 1,
-        ("skillhub.loads", "ok"): 1,
-        ("skillhub.loads", "SKILL_NOT_FOUND"): 1,
-        ("skillhub.reads", "ok"): 1,
-        ("skillhub.runs", "ok"): 1,
-        ("skillhub.index.skills",): 2,
-        ("skillhub.index.syncs", "ok"): 1,
-        ("skillhub.index.sync.duration",): 1,
-    }
 
 
 def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(

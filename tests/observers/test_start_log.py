@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter
 from tests.hubs import hub_of, settings_from
 from tests.server.bearers import add_token
 
@@ -61,27 +60,3 @@ def test_it_counts_what_is_served_and_tokens_of_every_kind_and_gives_no_secret(
     }
     assert told(environment, caplog, http=True) == [("Ready", facts)]
     assert not any(secret in caplog.text for secret in (*secrets, "x" * 30))
-
-
-def test_in_the_home_directory_no_project_is_named_and_over_stdio_neither_tokens_nor_an_address(
-    hub_environment: dict[str, str],
-    write_skill: SkillWriter,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(os.environ["HOME"])
-    write_skill("alpha")
-    facts = {"skills": 1, "transport": "stdio", "project": "none"}
-    assert told(hub_environment, caplog, http=False) == [("Ready", facts)]
-    assert told(hub_environment, caplog, http=True) == [
-        ("Ready", {**facts, "transport": "http", "tokens": 0, "address": ADDRESS})
-    ]
-
-
-def test_nothing_is_ready_while_the_rules_cannot_be_read(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write_skill("alpha")
-    rules = tmp_path / "rules.json"
-    rules.write_text("{", encoding="utf-8")
-    assert told({**hub_environment, **own_rules(rules)}, caplog, http=False) == []

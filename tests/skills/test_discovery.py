@@ -53,18 +53,6 @@ def test_skills_are_found_down_to_the_maximum_depth(tmp_path: Path) -> None:
     assert names(walk(tmp_path), tmp_path) == ["a/b/c/d/e/deepest"]
 
 
-def test_each_directory_beyond_the_depth_is_counted(tmp_path: Path) -> None:
-    for name in ("too-deep", "too-deep-too"):
-        tmp_path.joinpath(*"ABCDEF", name).mkdir(parents=True)
-    plant(tmp_path.joinpath(*"abcde", "deepest"))
-    ignored = walk(tmp_path).ignored
-    assert ignored.counts[SkipReason.TOO_DEEP] == 2
-    assert [os.path.basename(path) for path in sorted(ignored.paths[SkipReason.TOO_DEEP])] == [
-        "too-deep",
-        "too-deep-too",
-    ]
-
-
 def test_a_skill_that_is_too_deep_is_reported_with_the_fix(tmp_path: Path) -> None:
     for place in ("a/b/c/d/e/f/deep", "a/b/c/d/e/f/deep/part", "a/b/c/d/e/f/g/h/i/deeper"):
         plant(tmp_path / place)
@@ -113,12 +101,6 @@ def test_the_exact_file_name_wins_over_other_letter_case(tmp_path: Path) -> None
         (tmp_path / "a").mkdir(exist_ok=True)
         (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
     assert [found.file for found in walk(tmp_path).found] == ["SKILL.md"]
-
-
-def test_results_are_sorted_by_directory(tmp_path: Path) -> None:
-    for name in ("c", "a", "b/z", "b/y"):
-        plant(tmp_path / name)
-    assert names(walk(tmp_path), tmp_path) == ["a", "b/y", "b/z", "c"]
 
 
 # Links

@@ -344,11 +344,6 @@ def test_lines_are_counted_as_in_an_editor() -> None:
     assert violations(document) == [("yaml-duplicate-key", 6)]
 
 
-def test_lines_are_right_after_wide_characters() -> None:
-    document = parse(with_header("name: 日本語🧪\ndescription: é\nextra: x"))
-    assert document.lines == {"name": 2, "description": 3, "extra": 4}
-
-
 # Duplicate keys and aliases
 
 

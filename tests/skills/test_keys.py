@@ -6,7 +6,7 @@ import pytest
 
 from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
+from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BOTH_PLACES, meant_key
 from skillhub_mcp.skills.rules import RULES
 
 
@@ -60,8 +60,3 @@ def test_a_misspelt_key_gets_a_suggestion(written: str, meant: str) -> None:
 def test_a_key_of_another_host_is_not_taken_for_a_typo(key: str) -> None:
     assert meant_key(key) is None
     assert told(key) == ("key-unknown", f"{key!r} is not a specified key")
-
-
-def test_each_key_has_one_owner() -> None:
-    assert not {*SPECIFIED_KEYS} & EXTENSIONS.keys()
-    assert not DESCRIPTIVE_KEYS & {*SPECIFIED_KEYS, *EXTENSIONS}

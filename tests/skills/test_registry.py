@@ -117,32 +117,6 @@ def test_priority_decides_over_order(tmp_path: Path, write_skill: SkillWriter, b
     assert [entry.description for entry in index.skills] == ["From high."]
 
 
-@pytest.mark.acceptance("S3-2")
-@pytest.mark.parametrize(
-    "root",
-    [
-        7,
-        None,
-        b"/bytes",
-        ["/list"],
-        {},
-        {"path": ""},
-        {"path": 7},
-        {"source": "user"},
-        {"path": "/x", "source": "nobody"},
-        {"path": "/x", "source": None},
-        {"path": "/x", "source": ["user"]},
-        {"path": "/x", "priority": "high"},
-        {"path": "/x", "priority": None},
-        {"path": "/x", "priority": 1.5},
-    ],
-    ids=repr,
-)
-def test_an_invalid_root_is_refused(root: object) -> None:
-    with pytest.raises(InvalidArgument):
-        Registry([root])  # type: ignore[list-item]  # what a caller without types may pass
-
-
 @pytest.mark.acceptance("S3-20")
 @pytest.mark.parametrize("source", ["", "PROJECT", "repo", 3, None])
 def test_an_unknown_source_is_refused_with_the_known_ones(
@@ -301,17 +275,6 @@ def test_every_skipped_path_is_counted_by_reason_and_named(
     assert all(place.reason and os.path.isabs(place.path) for place in report.ignored)
 
 
-@pytest.mark.acceptance("S3-10", "S3-34")
-def test_counts_are_complete_even_if_only_the_first_paths_are_named(
-    write_skill: SkillWriter, build: Builder, skills_dir: Path
-) -> None:
-    for number in range(130):
-        (skills_dir / f"empty-{number:03}").mkdir()
-    report = build().report
-    assert report.ignored_counts == {SkipReason.NO_SKILL.value: 130}
-    assert len(report.ignored) == 100
-
-
 @pytest.mark.acceptance("S3-15")
 def test_one_bad_skill_does_not_stop_the_good_ones(write_skill: SkillWriter, build: Builder) -> None:
     write_skill("good")
@@ -451,12 +414,6 @@ def _no_disk(*_: object, **__: object) -> None:
     raise AssertionError("the disk was looked at")
 
 
-def test_nothing_is_read_before_the_first_query(tmp_path: Path, write_skill: SkillWriter) -> None:
-    registry = Registry([str(tmp_path / "later")])
-    write_skill("late", root=tmp_path / "later")
-    assert [entry.name for entry in registry.skills()] == ["late"]
-
-
 @pytest.mark.acceptance("S3-27")
 def test_an_index_that_was_returned_does_not_change(write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("a", "The first words.")
@@ -497,51 +454,6 @@ def test_equal_libraries_have_one_digest_wherever_they_are(
     write_skill("Wild Name", directory="deep/b", body="Another body.")
     write_skill("refused", frontmatter="name: refused")
     assert build().report.digest == before
-
-
-@pytest.mark.acceptance("S3-28")
-@pytest.mark.parametrize(
-    "change",
-    [
-        "name: b",
-        "description: Other.",
-        "version: 2",
-        "author: you",
-        "license: GPL",
-        "compatibility: Windows",
-        "disable-model-invocation: true",
-        "user-invocable: false",
-        "allowed-tools: Read",
-        "metadata: {x: z}",
-        "metadata: {x: y, skillhub.category: d}",
-        "metadata: {x: y, skillhub.tags: d}",
-        "metadata: {x: y, skillhub.alwaysApply: yes}",
-    ],
-)
-def test_any_change_of_metadata_changes_the_digest(change: str, write_skill: SkillWriter, build: Builder) -> None:
-    fields = {
-        "name": "a",
-        "description": "Does it.",
-        "version": "1",
-        "author": "me",
-        "license": "MIT",
-        "compatibility": "Linux",
-        "disable-model-invocation": "false",
-        "user-invocable": "true",
-        "allowed-tools": "Write",
-        "metadata": "{x: y}",
-    }
-
-    def digest() -> str:
-        write_skill("a", frontmatter="\n".join(f"{key}: {value}" for key, value in fields.items()))
-        index = build()
-        assert len(index.skills) == 1
-        return index.report.digest
-
-    before = digest()
-    key, value = change.split(": ", 1)
-    fields[key] = value
-    assert digest() != before
 
 
 @pytest.mark.acceptance("S3-29", "S3-36")
@@ -735,17 +647,6 @@ def test_frontmatter_longer_than_the_first_read_is_read_completely(
     assert "UNSPEAKABLE" not in repr(index)
 
 
-@pytest.mark.acceptance("S3-6")
-def test_an_unclosed_fence_does_not_read_a_huge_file(
-    write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write_skill("open") / "SKILL.md"
-    file.write_bytes(b"---\nname: open\ndescription: x\n" + b"text\n" * 2_000_000)
-    read = watch_reads(monkeypatch)
-    assert ignored(build()) == {"open": "frontmatter-unclosed"}
-    assert sum(read) < 1_000_000
-
-
 @pytest.mark.acceptance("S3-38")
 def test_only_skill_files_are_read_and_nothing_is_run_or_granted(
     write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
@@ -767,15 +668,6 @@ def test_only_skill_files_are_read_and_nothing_is_run_or_granted(
     assert index.skills[0].controls.allowed_tools == ("Bash(*)",)
     for hidden in ("UNSPEAKABLE", "mark.sh"):
         assert hidden not in repr(index)
-
-
-def test_roots_may_be_path_objects_but_not_one_lone_path(write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("one")
-    for roots in ([skills_dir], [{"path": skills_dir}], [str(skills_dir)]):
-        assert [entry.name for entry in Registry(roots).skills()] == ["one"]
-    for lone in (str(skills_dir), skills_dir):
-        with pytest.raises(InvalidArgument, match="is a single path, not a list of roots"):
-            Registry(lone)  # type: ignore[arg-type]  # a text passes for a sequence where types are not checked
 
 
 def test_a_skill_file_above_the_limit_is_refused(write_skill: SkillWriter, build: Builder) -> None:

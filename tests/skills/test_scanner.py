@@ -92,20 +92,6 @@ def test_a_file_rewritten_within_the_clock_tick_of_its_read_is_read_again(
     assert second.snapshot.skills[0].description == "Other words"
 
 
-def test_a_new_mtime_with_equal_content_is_not_a_change(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a")
-    now = time.time_ns()
-    written_at(skill, now - 2 * AN_HOUR_NS)
-    first = look()
-    written_at(skill, now - AN_HOUR_NS)
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (1, False)
-    assert second.snapshot.digest == first.snapshot.digest
-    assert second.snapshot.skills[0].stamp.mtime_ns == now - AN_HOUR_NS
-
-
 def test_a_new_mtime_with_other_content_is_a_change(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
@@ -133,19 +119,6 @@ def test_new_and_deleted_skills_are_changes(look: Looker, write_skill: SkillWrit
     three = look(memory=two.memory)
     assert (three.opened, three.changed, names(three)) == (0, True, ["a"])
     assert three.snapshot.digest == one.snapshot.digest
-
-
-def test_cached_skills_of_other_roots_are_not_deleted(
-    tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    long_ago = time.time_ns() - AN_HOUR_NS
-    one, two = tmp_path / "one", tmp_path / "two"
-    written_at(write_skill("a", root=one), long_ago)
-    written_at(write_skill("b", root=two), long_ago)
-    both = look(one, two)
-    alone = look(one, memory=both.memory)
-    assert (alone.opened, alone.changed, names(alone)) == (0, False, ["a"])
-    assert [skill.name for skill in scan_from_cache(make_roots([str(two)]), memory=both.memory).skills] == ["b"]
 
 
 def test_a_broken_file_stays_broken_until_it_changes(
@@ -312,11 +285,6 @@ def test_a_deleted_or_broken_document_is_an_error(look: Looker, write_skill: Ski
         read_document(skill)
     assert caught.value.name == "a"
     assert caught.value.path == os.path.join(os.path.realpath(directory), "SKILL.md")
-
-
-def test_a_scan_of_no_roots_is_empty() -> None:
-    seen = scan((), memory={})
-    assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
 
 
 def test_the_skills_of_a_missing_root_stay_if_requested(

@@ -157,11 +157,3 @@ def test_a_name_of_symbols_has_no_alias(look: Looker, write_skill: SkillWriter) 
 
 
 # Order and digest
-
-
-def test_skills_are_sorted_by_name_and_other_lists_by_directory(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("z", directory="a")
-    write_skill("a", directory="z")
-    snapshot = look().snapshot
-    assert [skill.name for skill in snapshot.skills] == ["a", "z"]
-    assert [skill.name for skill in snapshot.everything] == ["z", "a"]
