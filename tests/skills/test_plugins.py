@@ -72,6 +72,13 @@ class TestClaudeCode:
         write(Path(project.root, ".claude/settings.local.json"), {"enabledPlugins": {"demo@market": True}})
         assert not plugins(home, project)["demo"].off
 
+    def test_a_project_cannot_switch_on_what_the_user_switched_off(self, home: Path, project: Project) -> None:
+        path = skill(home / ".claude/plugins/cache/market/demo/1")
+        claude(home, enabled={"demo@market": False}, **{"demo@market": record(path)})
+        for name in ("settings.json", "settings.local.json"):
+            write(Path(project.root, ".claude", name), {"enabledPlugins": {"demo@market": True}})
+        assert plugins(home, project)["demo"].off == "Claude Code has the plugin demo switched off"
+
     def test_a_manifest_can_keep_a_plugin_off_until_enabled(self, home: Path, project: Project) -> None:
         path = skill(home / ".claude/plugins/cache/market/demo/1")
         write(path / ".claude-plugin/plugin.json", {"name": "demo", "defaultEnabled": False})

@@ -52,10 +52,15 @@ def installed_plugins(project: Project, *, home: str, environment: Mapping[str, 
 def _of_claude(project: Project, config: Path, environment: Mapping[str, str]) -> Iterator[Plugin]:
     moved = environment.get("CLAUDE_CODE_PLUGIN_CACHE_DIR", "").strip()
     kept = Path(moved) if os.path.isabs(moved) else config / "plugins"
-    enabled: dict[str, object] = {}
-    own = [Path(project.root, ".claude", name) for name in ("settings.json", "settings.local.json")]
+    own = _table(_json(config / "settings.json"), "enabledPlugins")
+    enabled = dict(own)
+    brought = [Path(project.root, ".claude", name) for name in ("settings.json", "settings.local.json")]
     # A later file decides: the organization's word stands above all.
-    for path in (config / "settings.json", *(own if project.exists else ()), *map(Path, _CLAUDE_MANAGED)):
+    for path in brought if project.exists else ():
+        enabled |= _table(_json(path), "enabledPlugins")
+    # A cloned project must not switch on what the person has switched off.
+    enabled |= {key: on for key, on in own.items() if not on}
+    for path in map(Path, _CLAUDE_MANAGED):
         enabled |= _table(_json(path), "enabledPlugins")
     records = _table(_json(kept / "installed_plugins.json"), "plugins")
     seeds = [Path(one) for one in environment.get("CLAUDE_CODE_PLUGIN_SEED_DIR", "").split(os.pathsep) if one]
@@ -64,7 +69,7 @@ def _of_claude(project: Project, config: Path, environment: Mapping[str, str]) -
         records_of = records.get(key)
         here = [one for one in records_of if isinstance(one, dict)] if isinstance(records_of, list) else []
         mine = [one for one in here if _is_for(one, project)]
-        paths = [Path(path) for one in mine or here if isinstance(path := one.get("installPath"), str)]
+        paths = [Path(path) for one in mine or here if os.path.isabs(path := str(one.get("installPath")))]
         paths = paths or [path for seed in seeds if (path := _newest(seed / "cache" / market / name)) is not None]
         if not paths:
             continue
