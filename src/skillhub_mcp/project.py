@@ -93,7 +93,10 @@ def existing_directories(named: Iterable[str]) -> tuple[str, ...]:
 def _path(named: str) -> str:
     if not named.startswith("file:"):
         return named
-    url = urlsplit(named)
+    try:
+        url = urlsplit(named)
+    except ValueError:
+        return ""
     return url2pathname(url.path) if url.netloc in ("", "localhost") else ""
 
 

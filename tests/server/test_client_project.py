@@ -95,7 +95,13 @@ def test_bare_paths_are_roots_and_invalid_ones_are_skipped(
     environment: Environment, projects: tuple[Path, Path], tmp_path: Path
 ) -> None:
     roots = Roots(
-        "vscode-remote://wsl/x", "file://elsewhere/x", tmp_path / "gone", "${workspaceFolder}", str(projects[0])
+        "vscode-remote://wsl/x",
+        "file://elsewhere/x",
+        "file://[x",
+        "file:///a%00b",
+        tmp_path / "gone",
+        "${workspaceFolder}",
+        str(projects[0]),
     )
 
     async def journey() -> None:
