@@ -69,7 +69,8 @@ def _of_claude(project: Project, config: Path, environment: Mapping[str, str]) -
         records_of = records.get(key)
         here = [one for one in records_of if isinstance(one, dict)] if isinstance(records_of, list) else []
         mine = [one for one in here if _is_for(one, project)]
-        paths = [Path(path) for one in mine or here if os.path.isabs(path := str(one.get("installPath")))]
+        recorded = (Path(str(one.get("installPath"))) for one in mine or here)
+        paths = [path for path in recorded if path.is_absolute()]
         paths = paths or [path for seed in seeds if (path := _newest(seed / "cache" / market / name)) is not None]
         if not paths:
             continue
