@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.skills.model import HeaderShape, Skill
-from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, violation
+from skillhub_mcp.skills.rules import RULES, Diagnostic, RuleSource, Severity, violation
 
 _UNUSABLE = frozenset(rule.id for rule in RULES.values() if rule.refuses)
-_SPECIFIED = frozenset(rule.id for rule in RULES.values() if rule.verdict is Severity.ERROR)
+_SPECIFIED = frozenset(
+    rule.id for rule in RULES.values() if rule.verdict is Severity.ERROR and rule.origin is not RuleSource.ADVICE
+)
 _NAMED = frozenset({"name-missing"})
 _REGISTRY = frozenset({"registry-markup", "registry-lines", "registry-line-length"})
 _AGENT_CONTEXT = _NAMED | {"file-name", "name-form", "name-ascii", "name-directory", "description-length"}
