@@ -56,12 +56,12 @@ def _of_claude(project: Project, config: Path, environment: Mapping[str, str]) -
     enabled = dict(own)
     brought = [Path(project.root, ".claude", name) for name in ("settings.json", "settings.local.json")]
     # A later file decides: the organization's word stands above all.
-    for path in brought if project.exists else ():
-        enabled |= _table(_json(path), "enabledPlugins")
+    for file in brought if project.exists else ():
+        enabled |= _table(_json(file), "enabledPlugins")
     # A cloned project must not switch on what the person has switched off.
     enabled |= {key: on for key, on in own.items() if not on}
-    for path in map(Path, _CLAUDE_MANAGED):
-        enabled |= _table(_json(path), "enabledPlugins")
+    for file in map(Path, _CLAUDE_MANAGED):
+        enabled |= _table(_json(file), "enabledPlugins")
     records = _table(_json(kept / "installed_plugins.json"), "plugins")
     seeds = [Path(one) for one in environment.get("CLAUDE_CODE_PLUGIN_SEED_DIR", "").split(os.pathsep) if one]
     for key in sorted({*records, *enabled}):
