@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.skills.conftest import AN_HOUR_NS, Looker
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.loader import read_document
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, Trust
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
 
@@ -337,3 +338,12 @@ def test_a_root_that_never_existed_just_has_no_skills(write_skill: SkillWriter, 
     gone = scan(roots, memory=memory, keep_absent=True)
     assert (names(gone), gone.snapshot.report.unavailable) == ([], ())
     assert [problem.reason for problem in gone.snapshot.report.problems] == ["does not exist"]
+
+
+def test_a_scan_of_some_files_follows_a_change_of_trust(write_skill: SkillWriter, skills_dir: Path) -> None:
+    skill = write_skill("commit")
+    (root,) = make_roots([str(skills_dir)])
+    first = scan((replace(root, trust=Trust.AGREED),), memory={})
+    changed = (replace(root, trust=Trust.CHANGED),)
+    second = scan(changed, memory=first.memory, only=[str(skill / "SKILL.md")], before=first)
+    assert [one.trust for one in second.snapshot.skills] == [Trust.CHANGED]
