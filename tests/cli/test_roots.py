@@ -79,7 +79,7 @@ def test_a_project_s_directory_is_recorded_for_this_project_alone(
 
 
 @pytest.mark.parametrize("link", [".agents/skills", ".agents/skills/deploy"])
-@pytest.mark.parametrize("typed", ["the command of the hint", "the link"])
+@pytest.mark.parametrize("typed", ["the target", "the link"])
 def test_what_a_link_leads_to_is_served_once_it_is_added(
     skillhub: Skillhub, project: Path, write_skill: SkillWriter, tmp_path: Path, link: str, typed: str
 ) -> None:
@@ -87,11 +87,10 @@ def test_what_a_link_leads_to_is_served_once_it_is_added(
     path = project / link
     path.parent.mkdir(parents=True)
     path.symlink_to(there if link.endswith("deploy") else there.parent)
-    empty = skillhub("list", SKILLS_DIR="").out
-    command = f"skillhub roots add --project {path.resolve()}"
-    assert f"run `{command}`" in " ".join(empty.split())
-    named = command.split()[1:] if typed == "the command of the hint" else ["roots", "add", "--project", link]
-    assert "is searched in this project from now on: 1 skill" in skillhub(*named, SKILLS_DIR="").out
+    assert f"run `skillhub trust {project.resolve()}`" in " ".join(skillhub("list", SKILLS_DIR="").out.split())
+    named = path.resolve() if typed == "the target" else link
+    added = skillhub("roots", "add", "--project", named, SKILLS_DIR="").out
+    assert "is searched in this project from now on: 1 skill" in added
     assert skillhub("list", SKILLS_DIR="").out.startswith("deploy ")
 
 
