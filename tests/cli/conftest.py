@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -42,6 +43,13 @@ class Done:
     def refused(self) -> Any:
         """The errors of the skills that it did not install, by name."""
         return {one["name"]: one["error"] for one in self.json["refused"]}
+
+
+class Terminal(io.StringIO):
+    """A person who types what is in it."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Skillhub(Protocol):

@@ -76,10 +76,7 @@ def test_what_a_person_accepted_is_silent_until_a_file_changes_and_can_be_revoke
     (directory / "notes.md").write_text("one")
     (directory / "reviews.json").write_text('{"format": 1, "reviews": {}}')
     accepted = skillhub("audit", str(directory), "--accept", "--reason", "an example for teaching")
-    assert (accepted.code, accepted.out) == (
-        0,
-        "one: accepted until one of its files changes: override-instructions\n",
-    )
+    assert (accepted.code, accepted.out) == (0, "one: accepted until one of its files changes: override-instructions\n")
     again = skillhub("audit", str(directory))
     assert (again.code, again.out.rstrip().endswith("0 low; 1 accepted")) == (0, True)
     (record,) = json.loads(Path("~/.skillhub/reviews.json").expanduser().read_text())["reviews"].values()
@@ -108,10 +105,7 @@ def test_reasons_are_of_their_rules_and_one_rule_is_revoked_alone(skillhub: Skil
     skillhub(*place, "--accept")
     assert record() == both
     revoked = skillhub(*place, "--revoke", "--select", "download-run")
-    assert (revoked.code, revoked.out) == (
-        0,
-        "one: accepted until one of its files changes: override-instructions\n",
-    )
+    assert (revoked.code, revoked.out) == (0, "one: accepted until one of its files changes: override-instructions\n")
     assert record() == {"rules": ["override-instructions"], "reasons": {"override-instructions": "two"}}
 
 
@@ -168,12 +162,12 @@ def test_the_rules_are_listed_with_what_they_find_and_where_it_was_published(ski
 def test_a_list_doctor_and_show_tell_what_is_critical(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     bad_directory = write_skill("bad", body=HOSTILE)
     write_skill("good", body="Text")
+    doctor = json.loads(skillhub("doctor", "--json").out)
     (bad, good) = (line for line in skillhub("list").out.splitlines() if line)
     assert (bad.endswith("(audit: critical)"), "audit" in good) == (True, False)
     assert [one["audit"] for one in skillhub("list", "--json").json["skills"]] == ["critical", None]
     assert "audit:         critical override-instructions (SKILL.md:7)" in skillhub("show", "bad").out
     assert skillhub("show", "bad", "--json").json["audit"][0]["line"] == 7
-    doctor = json.loads(skillhub("doctor", "--json").out)
     assert doctor["audit"] == {"critical": 1, "high": 0, "not_audited": 0}
     assert any("override-instructions" in one["message"] for one in doctor["warnings"])
     assert any(f"skillhub audit {bad_directory}" in one["fix"] for one in doctor["warnings"])

@@ -162,7 +162,7 @@ def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillh
     assert kept("permissions.json") == {
         "permissions": {"others": "confirm", "deny": [{"tool": "skill_load", "skill_name": "alpha"}]}
     }
-    for arguments in (["show", "alpha"], ["show", "alpha", "--file", "a.txt"], ["context", "cost", "alpha"]):
+    for arguments in (["show", "alpha"], ["show", "alpha", "--file", "a.txt"]):
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "PERMISSION_DENIED")
     # A command that the user types counts as consent.

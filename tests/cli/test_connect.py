@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Skillhub
+from tests.cli.conftest import Skillhub, Terminal
 from tests.clients.files import PLAIN
 
 from skillhub_mcp.cli import client_changes
@@ -91,10 +90,7 @@ def test_a_connection_of_another_name_is_told_with_what_ends_it(
 ) -> None:
     skillhub("connect", "cursor", "--yes", "--name", "hub")
     ending = "`skillhub disconnect cursor --name hub`"
-    expected = [
-        "Cursor: not connected (~/.cursor/mcp.json)",
-        f"  hint: {ending} disconnects it",
-    ]
+    expected = ["Cursor: not connected (~/.cursor/mcp.json)", f"  hint: {ending} disconnects it"]
     for which in ("cursor", "--all"):
         assert skillhub("disconnect", which, "--yes").out.splitlines() == expected
 
@@ -105,13 +101,6 @@ def test_nothing_is_changed_where_nobody_can_be_asked(skillhub: Skillhub, home: 
     assert "--yes is required without a terminal; nothing was changed" in done.err
     assert list(home.iterdir()) == []
     assert started == []
-
-
-class Terminal(io.StringIO):
-    """A person who types what is in it."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(("typed", "code"), [("\n", 0), ("yes\n", 0), ("n\n", 1), ("", 1)])

@@ -55,18 +55,6 @@ def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_fix(
     assert "\nhub       1 skill and 1 refused  " in done.out
 
 
-def test_a_skill_that_no_host_can_be_given_natively_is_a_warning_with_its_reason(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
-    large = write_skill("large", files={f"notes/{number}.md": "x" for number in range(512)})
-    done = skillhub("doctor", "--json")
-    assert (done.code, done.json["verdict"], done.json["problems"]) == (0, "warnings", [])
-    (warning,) = done.json["warnings"]
-    assert (warning["check"], warning["subject"]) == ("published", str(large))
-    assert "it has more than 512 files" in warning["message"]
-    assert skillhub("doctor").out.startswith("1 warning\n  1 skill served")
-
-
 def test_an_empty_skills_directory_is_told_with_what_to_do(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("doctor")
     assert done.code == 1

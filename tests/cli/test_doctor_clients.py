@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.checks import clients
+from skillhub_mcp.cli.checks import machine
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.version import version
 
@@ -51,7 +51,7 @@ def test_a_misspelt_setting_of_an_entry_is_a_warning(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("painter")
-    monkeypatch.setattr(clients, "probe", lambda *_, **__: Probed("SkillHub", version(), ("search_skills",)))
+    monkeypatch.setattr(machine, "probe", lambda *_, **__: Probed("SkillHub", version(), ("search_skills",)))
     entry = {"command": "/opt/skillhub-mcp", "env": {"SKILLHUB_ENABLED_SKILL": "painter"}}
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"skillhub": entry}}), encoding="utf-8")

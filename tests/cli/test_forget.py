@@ -41,7 +41,7 @@ def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
 ) -> None:
     database = hub_environment["DB_PATH"]
     listed = skillhub("index", "--forget")
-    assert (listed.code, listed.out.startswith(f"{gone}  1 skill of 1 KiB, last read 2")) == (0, True)
+    assert (listed.code, listed.out.startswith(f"{gone}  1 skill of ")) == (0, True)
     assert "another project or server may use these" in listed.err
     tried = skillhub("index", "--forget", str(gone), "--dry-run", "--json").json
     assert (tried["forgotten"], [one["path"] for one in tried["roots"]]) == (False, [str(gone)])

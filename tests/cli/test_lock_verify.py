@@ -27,10 +27,7 @@ def test_a_person_locks_what_is_there_and_learns_what_was_edited(skillhub: Skill
     again = f"`skillhub lock one --skills-dir {root}`"
     assert told.err == f"\n{again} locks what is there\n"
     left = skillhub("lock", *chosen)
-    assert (left.code, left.out) == (
-        1,
-        f"one was edited since it was locked: {again} locks it again\n",
-    )
+    assert (left.code, left.out) == (1, f"one was edited since it was locked: {again} locks it again\n")
     assert skillhub("lock", "one", *chosen).out == "one is locked again\n"
     verified = json.loads(skillhub("verify", "--json", *chosen).out)
     assert (verified["ok"], verified["skills"][0]["changed"]) == (True, [])

@@ -45,13 +45,7 @@ def test_a_line_of_json_has_its_moment_level_logger_message_and_facts() -> None:
     at = datetime.fromisoformat(line.pop("at"))
     assert before <= at <= datetime.now(timezone.utc)
     assert at.tzinfo is not None
-    assert line == {
-        "level": "WARNING",
-        "logger": "skillhub_mcp.x",
-        "message": "one is 1",
-        "skill": "pdf",
-        "part": 2,
-    }
+    assert line == {"level": "WARNING", "logger": "skillhub_mcp.x", "message": "one is 1", "skill": "pdf", "part": 2}
 
 
 def test_an_exception_is_one_field_of_its_line() -> None:

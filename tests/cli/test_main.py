@@ -111,10 +111,7 @@ def test_serve_with_reindex_rebuilds_and_then_serves(
 def test_an_option_for_a_setting_may_stand_before_or_after_the_command(
     skillhub: Skillhub, option: str, before: bool
 ) -> None:
-    setting, value = {
-        "--skills-dir": ("SKILLS_DIR", "/elsewhere"),
-        "--cwd": ("SKILLHUB_CWD", "/"),
-    }[option]
+    setting, value = {"--skills-dir": ("SKILLS_DIR", "/elsewhere"), "--cwd": ("SKILLHUB_CWD", "/")}[option]
     words = [option, value, "config"] if before else ["config", option, value]
     rows = skillhub(*words, "--json").json["settings"]
     assert [(row["value"], row["from"]) for row in rows if row["name"] == setting] == [(value, "option")]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
+from tests.fakes import embedding_api
 from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
 from tests.hubs import hub_of
 
@@ -89,6 +90,20 @@ def test_doctor_names_a_provider_that_refuses_and_is_content_when_it_answers(
     assert (done.code, "\nproblem  embeddings\n" in done.out) == (1, True)
     assert "answered with HTTP status 401" in done.out
     api.recover()
+    assert skillhub("doctor", **environment).code == 0
+
+
+def test_doctor_says_how_to_rebuild_after_vectors_changed_their_length(
+    skillhub: Skillhub, api: EmbeddingApi, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = choose("openai", api)
+    skillhub("index", **environment)
+    monkeypatch.setattr(embedding_api, "DIMENSION", 32)
+    write_skill("sculptor", "Sculpts stone.")
+    done = skillhub("doctor", **environment)
+    assert (done.code, "vectors of 32 numbers, and the index has 64" in done.out) == (1, True), done.out
+    assert "after a change of model, run skillhub --reindex\n" in done.out
+    assert skillhub("--reindex", **environment).code == 0
     assert skillhub("doctor", **environment).code == 0
 
 

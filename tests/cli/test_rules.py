@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Skillhub
+from tests.cli.conftest import Skillhub, Terminal
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.skills.digest import skill_digest
@@ -69,6 +70,19 @@ def test_a_rule_to_run_is_about_the_present_files_and_says_when_they_changed(
     assert "its files have changed since: it requires your consent" in skillhub("allow").out
     skillhub("allow", "alpha", "--any-version")
     assert "digest" not in own.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("typed", "code"), [("alpha\n", 0), ("\n", 2)])
+def test_allowing_commands_without_a_name_asks_for_the_skill(
+    typed: str, code: int, skillhub: Skillhub, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = skillhub("allow", "--run")
+    assert (done.code, own.exists()) == (code, code == 0)
+    assert "Skills: alpha, beta, gamma\nallow commands of which skill? (Enter to leave)" in done.err
+    # Loading is allowed without a rule, so that form prints the rules.
+    assert skillhub("allow").code == 0
 
 
 @pytest.mark.acceptance("S0-62")

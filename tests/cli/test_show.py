@@ -140,7 +140,6 @@ def test_nothing_for_a_name_is_told_in_the_words_of_a_shell(skillhub: Skillhub, 
     write_skill("one")
     for arguments in (
         ["show", ""],
-        ["context", "cost", "one", " "],
         ["show", "", "--file", "a"],
         ["enable", ""],
         ["why", ""],

@@ -34,16 +34,7 @@ sys.exit(code)
 """
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["list"],
-        ["show", "one", "--json"],
-        ["config"],
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["show", "one", "--json"], ["config"]], ids=" ".join)
 def test_a_light_command_loads_no_heavy_library(
     hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
 ) -> None:
@@ -63,11 +54,7 @@ MESSAGES = (
     {
         "id": 1,
         "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
     },
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},

@@ -203,13 +203,7 @@ def test_a_file_outside_the_skill_is_not_fixed_through_a_link(
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ["--fix", "--json"],
-        ["--full", "--sarif"],
-        ["--fail-on", "all"],
-        ["--select", "no"],
-    ],
+    "options", [["--fix", "--json"], ["--full", "--sarif"], ["--fail-on", "all"], ["--select", "no"]]
 )
 def test_options_that_do_not_go_together_are_misuse(skillhub: Skillhub, options: list[str]) -> None:
     assert skillhub("validate", *options).code == 2

@@ -198,10 +198,7 @@ def test_of_a_skill_that_is_not_served_the_cause_is_told_instead_of_a_rank(
 ) -> None:
     write_skill("pdf", extra="disable-model-invocation: true")
     done = skillhub("why", "read pdf", "pdf")
-    assert (done.code, done.out.splitlines()[0]) == (
-        0,
-        "A search does not find it, as it is not served to models:",
-    )
+    assert (done.code, done.out.splitlines()[0]) == (0, "A search does not find it, as it is not served to models:")
     assert "pdf is for people only" in done.out
     blank = skillhub("why", "?!", "kettle")
     assert blank.code == 1

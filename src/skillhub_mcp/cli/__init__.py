@@ -12,7 +12,6 @@ installing         skills shown before they are installed, the question, and the
 library_place      the root that a command changes, its lock, and its index afterwards
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
-next_steps         the commands to type next on this machine
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr, as text or JSON
 renames            what to type instead of a name that is gone or known from another tool

@@ -38,11 +38,15 @@ _SETTING_OPTIONS = {
     "allow_anonymous": "--allow-anonymous",
     "workers": "--workers",
 }
-# Options for serving, which have no effect on another command.
-_SERVING_OPTIONS = (
-    *("transport", "host", "port", "reindex", "reindex_json", "read_only", "frozen", "enable_run"),
-    *("enable_run_over_http", "allow_anonymous", "workers"),
-)
+# The options for serving, which have no effect on another command.
+SERVING_DEFAULTS: Mapping[str, Any] = {
+    "transport": None,
+    "host": "127.0.0.1",
+    "port": 8_000,
+    "workers": None,
+    **dict.fromkeys(("skip_auto_reindex", "reindex", "reindex_json", "read_only", "frozen", "enable_run"), False),
+    **dict.fromkeys(("enable_run_over_http", "allow_anonymous"), False),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -67,7 +71,8 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             (command or self).refuse(unknown[0])
         if command is not None and args.command != SERVE:
-            for option in self.serving_options(args):
+            # Every command can leave the index as it is.
+            for option in (one for one in self.serving_options(args) if one != "skip_auto_reindex"):
                 typed = "--json" if option == "reindex_json" else f"--{option.replace('_', '-')}"
                 if typed in command.option_names():
                     command.refuse(typed)
@@ -76,7 +81,7 @@ class Parser(argparse.ArgumentParser):
 
     def serving_options(self, args: argparse.Namespace) -> tuple[str, ...]:
         """Return the options for serving that `args` have."""
-        return tuple(one for one in _SERVING_OPTIONS if getattr(args, one) != self.get_default(one))
+        return tuple(name for name, default in SERVING_DEFAULTS.items() if getattr(args, name) != default)
 
     def arguments(self) -> tuple[argparse.Action, ...]:
         """Return the arguments and options, in order."""

@@ -13,18 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.cli.console import confirm, print_difference, print_text, shown_path
+from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_text, shown_path
 from skillhub_mcp.cli.installed_command import COMMAND, own_command
 from skillhub_mcp.cli.output import plural, print_json
-from skillhub_mcp.clients.connections import (
-    ChangeKind,
-    Connections,
-    FileChange,
-    Plan,
-    Registration,
-    Settled,
-    ToPaste,
-)
+from skillhub_mcp.clients.connections import ChangeKind, Connections, FileChange, Plan, Registration, Settled, ToPaste
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, environment_of, probe
@@ -97,7 +89,7 @@ def settle(
     if args.dry_run:
         return [_outcome(plan, "planned") for plan in plans]
     if changes and not args.yes:
-        if args.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if args.json or not can_ask():
             reason = "is required without a terminal; nothing was changed"
             raise InvalidArgument("--yes", reason, hint="--dry-run shows what it changes")
         if not confirm("Change this?" if len(changes) == 1 else f"Change these {len(changes)}?", default=True):

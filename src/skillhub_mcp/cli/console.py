@@ -157,20 +157,19 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
     from rich.text import Text
 
     cells = [[(part, "") if isinstance(part, str) else part for part in row] for row in rows]
-    texts = [[in_line(text) for text, _ in row] for row in cells]
     console, width = rich_console(sys.stdout), columns()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, title in enumerate(head):
         table.add_column(title, no_wrap=True, overflow="ignore", style="bold" if number == 0 else "")
-    names = [Text("\n").join(_wrapped(Text(row[0]), max(width // 2, _MIN_TEXT_COLUMNS), console)) for row in texts]
-    lengths = [[cell_len(title) for title in head[:-1]]]
-    for name, row in zip(names, texts, strict=True):
-        lengths.append([max(map(cell_len, name.plain.split("\n"))), *map(cell_len, row[1:-1])])
-    room = max(width - sum(max(column) + 2 for column in zip(*lengths, strict=True)), _MIN_TEXT_COLUMNS)
-    for name, row, styles in zip(names, texts, cells, strict=True):
-        others = (*row[1:-1], cut(row[-1], room))
-        name.stylize(styles[0][1])
-        table.add_row(name, *(Text(text, style=style) for text, (_, style) in zip(others, styles[1:], strict=True)))
+    texts = [[Text(in_line(text), style) for text, style in row] for row in cells]
+    for line in texts:
+        line[0] = Text("\n").join(_wrapped(line[0], max(width // 2, _MIN_TEXT_COLUMNS), console))
+    columns_ = zip(*([Text(title) for title in head[:-1]], *(line[:-1] for line in texts)), strict=True)
+    widths = (max(cell_len(part) for cell in column for part in cell.plain.split("\n")) for column in columns_)
+    room = max(width - sum(one + 2 for one in widths), _MIN_TEXT_COLUMNS)
+    for line in texts:
+        line[-1] = Text(cut(line[-1].plain, room), line[-1].style)
+        table.add_row(*line)
     with console.capture() as drawn:
         console.print(table, soft_wrap=False, crop=False)
     print("\n".join(line.rstrip() for line in drawn.get().rstrip("\n").split("\n")))
@@ -198,9 +197,14 @@ def shown_path(path: str) -> str:
     return f"~{os.sep}{path.removeprefix(home)}" if len(home) > 1 and path.startswith(home) else path
 
 
+def can_ask() -> bool:
+    """Whether questions reach a person, who can answer them."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def confirm(question: str, *, default: bool = False) -> bool:
     """Ask on the terminal; without one, return False."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         return False
     typed = ask(f"{question} {'[Y/n]' if default else '[y/N]'}")
     return typed is not None and typed.strip().lower() in (("", "y", "yes") if default else ("y", "yes"))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from skillhub_mcp.bootstrap.library import surroundings_of
+from skillhub_mcp.chosen_roots import project_of, roots_of, roots_path
 from skillhub_mcp.cli.output import plural
+from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.places import UnsearchedPlace
 from skillhub_mcp.skills.roots import Source
-
-if TYPE_CHECKING:
-    from skillhub_mcp.settings import Settings
-    from skillhub_mcp.skills.places import UnsearchedPlace
 
 
 def found_skills(settings: Settings) -> tuple[UnsearchedPlace, ...]:
     """Return the places that a record would serve, without the examples and what a client has switched off."""
-    from skillhub_mcp.bootstrap.library import surroundings_of
-    from skillhub_mcp.chosen_roots import roots_of
-
     return addable(surroundings_of(settings).survey(roots_of(settings))[1])
 
 
@@ -29,10 +27,6 @@ def addable(places: Sequence[UnsearchedPlace]) -> tuple[UnsearchedPlace, ...]:
 
 def serve_found(found: Sequence[UnsearchedPlace], settings: Settings) -> None:
     """Record the places: a project's for that project, the others for all."""
-    from skillhub_mcp.chosen_roots import project_of, roots_path
-    from skillhub_mcp.policy.files import change_roots
-    from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
-
     project = project_of(settings).root
 
     def change(record: RecordedRoots) -> RecordedRoots:

@@ -19,12 +19,7 @@ import skillhub_mcp
 
 COMMAND = "skillhub-mcp"
 # Where an environment keeps its packages, below the directory that also holds its scripts.
-_SITE_PACKAGES = (
-    "lib/python3*/site-packages",
-    "lib64/python3*/site-packages",
-    "lib/python3*/dist-packages",
-    "Lib/site-packages",
-)
+_SITE_PACKAGES = ("lib*/python3*/*-packages", "Lib/site-packages")
 
 
 class CommandOwner(Enum):
@@ -41,10 +36,10 @@ class InstalledCommand:
     """The command's `path` as PATH gives it, and the distribution that installed it, empty where none is known."""
 
     path: str
-    distribution: str
-    version: str
-    summary: str
     owner: CommandOwner
+    distribution: str = ""
+    version: str = ""
+    summary: str = ""
 
 
 def command_on_path(*, path: str | None = None) -> InstalledCommand | None:
@@ -52,11 +47,11 @@ def command_on_path(*, path: str | None = None) -> InstalledCommand | None:
     found = shutil.which(COMMAND, path=path)
     if found is None:
         return None
-    owner = _owning_distribution(Path(found))
-    if owner is None:
-        return InstalledCommand(found, "", "", "", CommandOwner.UNKNOWN)
-    summary = owner.metadata["Summary"] or ""
-    return InstalledCommand(found, owner.metadata["Name"] or "", owner.version, summary, _owner(found, owner))
+    owning = _owning_distribution(Path(found))
+    if owning is None:
+        return InstalledCommand(found, CommandOwner.UNKNOWN)
+    known = owning.metadata
+    return InstalledCommand(found, _owner(found, owning), known["Name"], owning.version, known["Summary"] or "")
 
 
 def own_command() -> str | None:
@@ -99,8 +94,7 @@ def _owner(found: str, owning: Distribution) -> CommandOwner:
     except PackageNotFoundError:
         # Run from source: every installed distribution is another one.
         return CommandOwner.OTHER_PROGRAM
-    same = owning.metadata["Summary"] == summary
-    return CommandOwner.SAME_PROGRAM if same else CommandOwner.OTHER_PROGRAM
+    return CommandOwner.SAME_PROGRAM if owning.metadata["Summary"] == summary else CommandOwner.OTHER_PROGRAM
 
 
 def _owning_distribution(script: Path) -> Distribution | None:

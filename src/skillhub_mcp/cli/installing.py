@@ -6,9 +6,10 @@ import argparse
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillhub_mcp.auditing.rules import AUDIT_RULES
+from skillhub_mcp.chosen_roots import project_trust, roots_of
 from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
 from skillhub_mcp.cli.findings import finding_json
 from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
@@ -19,13 +20,13 @@ from skillhub_mcp.library.install import InstallOptions, Prepared, Proposal, Ref
 from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
 from skillhub_mcp.library.sources.git_tree import SignatureState
 from skillhub_mcp.locks.file_digests import digest_of
+from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.sanitize import in_line
+from skillhub_mcp.settings import Settings, settings_of
+from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import typed_command
-
-if TYPE_CHECKING:
-    from skillhub_mcp.settings import Settings
-    from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.roots import SkillRoot
 
 _SHOWN = 5
 _SHOWN_FILES = 20
@@ -39,12 +40,7 @@ _VERBS = {
     Verb.NOTHING: "is there already, as in its source",
 }
 _DONE = {Verb.ADD: "Added", Verb.UPDATE: "Updated", Verb.REPLACE: "Replaced", Verb.KEEP: "Kept", Verb.LOCK: "Locked"}
-_POWERS = {
-    "scripts": "scripts",
-    "executables": "may be run",
-    "hosts": "hosts in URLs",
-    "tools": "allowed-tools",
-}
+_POWERS = {"scripts": "scripts", "executables": "may be run", "hosts": "hosts in URLs", "tools": "allowed-tools"}
 _WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
 
 
@@ -196,7 +192,7 @@ def _signed(one: Proposal) -> str:
 
 def _warnings(one: Proposal, near: Neighbours) -> Iterator[str]:
     for problem in one.look.problems[:_SHOWN]:
-        yield in_line(f"invalid ({problem.rule}): {problem.message}")
+        yield in_line(f"specification ({problem.rule}): {problem.message}")
     reported = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
     for finding in reported[:_SHOWN]:
         accepted = ", accepted" if one.entry.ours and finding.rule in dict(one.entry.ours.findings) else ""
@@ -241,11 +237,6 @@ def document_difference(one: Proposal) -> Iterator[str]:
 
 
 def _neighbours(one: Proposal, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
-    from skillhub_mcp.chosen_roots import project_trust, roots_of
-    from skillhub_mcp.policy.trust import TrustMode
-    from skillhub_mcp.settings import settings_of
-    from skillhub_mcp.skills.discovery import walk_roots
-
     if one.verb is not Verb.ADD:
         return Neighbours()
     settings, real = settings_of(options), os.path.realpath(place.root)

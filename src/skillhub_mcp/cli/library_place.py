@@ -7,21 +7,25 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from skillhub_mcp.chosen_roots import lock_option, project_of, roots_of
 from skillhub_mcp.cli.arguments import decode_argument, path_argument
 from skillhub_mcp.cli.console import print_note
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError, SkillNotFound
-from skillhub_mcp.locks.lock_file import LOCK_NAME
+from skillhub_mcp.library.places import is_plain_name
+from skillhub_mcp.library.sources.opening import OpenOptions
+from skillhub_mcp.library.verifying import present
+from skillhub_mcp.locks.lock_file import LOCK_NAME, read_lock
 from skillhub_mcp.sanitize import in_line
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import skill_directory
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import typed_command
-from skillhub_mcp.skills.roots import AGENTS_SKILLS
-
-if TYPE_CHECKING:
-    from skillhub_mcp.library.sources.opening import OpenOptions
-    from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, make_roots
+from skillhub_mcp.skills.scanner import read_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +54,6 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
 
 def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPlace:
     """Return the library that the options choose. Raises InvalidArgument and InvalidSetting."""
-    from skillhub_mcp.chosen_roots import project_of
-    from skillhub_mcp.settings import settings_of
-
     option = "--project" if args.project else "--user" if args.user else ""
     if option and "SKILLS_DIR" in options:
         raise InvalidArgument(option, "cannot be combined with --skills-dir", hint="remove one of the two")
@@ -70,12 +71,17 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
 
 def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
     """Return the library of a lock, with the option that has a command keep it."""
-    from skillhub_mcp.chosen_roots import lock_option, project_of
-
     option, root = lock_option(lock_path, settings), os.path.dirname(lock_path)
     if option == "--project":
         root = os.path.join(project_of(settings).root, AGENTS_SKILLS)
     return LibraryPlace(root, lock_path, option)
+
+
+def place_of_root(root: SkillRoot, settings: Settings) -> LibraryPlace:
+    """Return the library of a root; the lock of a project's is beside the project."""
+    project = project_of(settings).root
+    is_project = root.real == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
+    return place_of_lock(os.path.join(project if is_project else root.path, LOCK_NAME), settings)
 
 
 def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | None = None) -> OpenOptions:
@@ -83,8 +89,6 @@ def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | No
 
     A relative path in the lock of a `place` is from that lock's directory; a typed one is from the working directory.
     """
-    from skillhub_mcp.library.sources.opening import OpenOptions
-
     here = os.getcwd() if place is None else os.path.dirname(place.lock_path)
     return OpenOptions(here, insecure=insecure, tokens=settings.library.source_tokens)
 
@@ -96,21 +100,17 @@ def named_directories(
 
     Raises LockUnreadable, and SkillNotFound for an ambiguous name or a skill of another root.
     """
-    from skillhub_mcp.locks.lock_file import read_lock
-    from skillhub_mcp.settings import settings_of
-
     lock = read_lock(place.lock_path) if typed else None
     locked = {one.name for one in lock.skills} if lock is not None else set()
     return [_directory(one, place, locked, settings_of(options), command=command) for one in typed]
 
 
 def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Settings, *, command: str) -> str:
-    from skillhub_mcp.library.places import is_plain_name
-
-    name, path, parent = decode_argument(typed), path_argument(typed), ""
+    name, path, root = decode_argument(typed), path_argument(typed), ""
     if path is not None and name not in locked:
         parent, name = os.path.split(skill_directory(path))
-        if os.path.realpath(parent) == os.path.realpath(place.root):
+        root = os.path.realpath(parent)
+        if root == os.path.realpath(place.root):
             return name
     elif name in locked or not is_plain_name(name) or os.path.lexists(os.path.join(place.root, name)):
         return name
@@ -119,35 +119,20 @@ def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Sett
             hint = f"give the directory: {' or '.join(map(repr, found))}"
             raise SkillNotFound(name, near=found, hint=hint, reason=f"several directories of {place.root} hold one")
         return found[0]
-    if (elsewhere := _in_another_root(name, settings, command=command, parent=parent)) is not None:
-        raise SkillNotFound(decode_argument(typed), hint=elsewhere, reason=f"{place.root} does not have it")
+    for other in roots_of(settings) if is_plain_name(name) else ():
+        if root in ("", other.real) and os.path.isdir(os.path.join(other.path, name)):
+            fix = place_of_root(other, settings).command(command, names=[name])
+            raise SkillNotFound(
+                decode_argument(typed), hint=f"{other.path} has one: {fix}", reason=f"{place.root} does not have it"
+            )
     return decode_argument(typed)
 
 
 def _holding(root: str, name: str) -> list[str]:
     """Return the directories right below a root whose skill has that name, or that safe alias."""
-    from skillhub_mcp.library.verifying import present
-    from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanner import read_snapshot
-
     there, real = set(present(root)), os.path.realpath(root)
     below = (os.path.split(skill.directory) for skill in read_snapshot(make_roots([root])).named(name))
     return sorted(last for parent, last in below if os.path.realpath(parent) == real and last in there)
-
-
-def _in_another_root(name: str, settings: Settings, *, command: str, parent: str) -> str | None:
-    """Return how `command` is given the skill of that name in another root, or in `parent`; None if it has none."""
-    from skillhub_mcp.chosen_roots import project_of, roots_of
-    from skillhub_mcp.library.places import is_plain_name
-
-    for root in roots_of(settings):
-        is_asked = not parent or root.real == os.path.realpath(parent)
-        if is_asked and is_plain_name(name) and os.path.isdir(os.path.join(root.path, name)):
-            project = project_of(settings).root
-            is_project = root.real == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
-            other = place_of_lock(os.path.join(project if is_project else root.path, LOCK_NAME), settings)
-            return f"{root.path} has one: {other.command(*shlex.split(command), names=[name])}"
-    return None
 
 
 class RefreshedIndex(NamedTuple):
@@ -165,10 +150,6 @@ class RefreshedIndex(NamedTuple):
 
 def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> RefreshedIndex:
     """Sync the index and look up `names`. Return a failure instead of raising: the next search syncs again."""
-    from skillhub_mcp.cli.open_hub import open_hub
-    from skillhub_mcp.settings import settings_of
-    from skillhub_mcp.skills.name_resolution import Names
-
     try:
         if settings_of(options).replica.read_only:
             return RefreshedIndex()

@@ -173,7 +173,7 @@ def _run(argv: Sequence[str]) -> int:
         print_text(f"skillhub-mcp {version()}")
         return EXIT_OK
     if args.command is None:
-        if not sys.stdin.isatty() or parser.serving_options(args) or args.skip_auto_reindex:
+        if not sys.stdin.isatty() or parser.serving_options(args):
             return serve.run(args, setting_options(args))
         args.command, args.words = HELP, []
     if args.command == SERVE:

@@ -100,10 +100,11 @@ def skill_json(skill: Skill) -> dict[str, object]:
     }
 
 
-def print_json(value: object) -> None:
-    """Print `value` as indented JSON on stdout."""
+def print_json(value: object) -> int:
+    """Print `value` as indented JSON on stdout, and return EXIT_OK."""
     hide_progress()
     print(_json(value, sys.stdout, indent=2))
+    return EXIT_OK
 
 
 def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None) -> None:

@@ -56,4 +56,5 @@ OPTION_SUCCESSORS: Mapping[str, str] = {
     "--costs": "skillhub validate --json has the tokens of each skill",
     "--statistics": "skillhub validate ends with the count of each rule",
     "--least": "skillhub eval --overlaps --json has every pair",
+    "--ids": "skillhub list has the names of skills for QUERIES",
 }

@@ -2,9 +2,8 @@
 
 To add one, write a function from `Installation` to `CheckResult` in one of the modules and add it to `all_checks`.
 
-clients   the clients that SkillHub is registered with, each started as it would
-library   roots, skills, trust, rules, locks, the audit, the index and publications
-machine   settings, the command on PATH, files of the user, the sandbox and local models
+library   roots, skills, trust, rules, locks, the audit and the index
+machine   settings, the command on PATH, clients, files of the user, the sandbox and local models
 """
 
 from __future__ import annotations
@@ -70,12 +69,12 @@ Checks = Mapping[str, Callable[[Installation], CheckResult]]
 
 def all_checks() -> Checks:
     """Return the checks in the order of their findings: what concerns every skill before what concerns one."""
-    from skillhub_mcp.cli.checks import clients, library, machine
+    from skillhub_mcp.cli.checks import library, machine
 
     return {
         "settings": machine.check_settings,
         "command": machine.check_command,
-        "clients": clients.check_clients,
+        "clients": machine.check_clients,
         "roots": library.check_roots,
         "models": machine.check_models,
         "index": library.check_index,
@@ -86,7 +85,6 @@ def all_checks() -> Checks:
         "skills": library.check_skills,
         "audit": library.check_audit,
         "locks": library.check_locks,
-        "published": library.check_published,
     }
 
 

@@ -1,4 +1,4 @@
-"""The checks of the library: roots, skills, trust, rules, locks, the audit, the index and publications."""
+"""The checks of the library: roots, skills, trust, rules, locks, the audit and the index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections import Counter
 from skillhub_mcp.bootstrap.hub import choose_embedder, index_writer
 from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.bootstrap.policy import name_problems
-from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.chosen_roots import project_of, recorded_roots_problem, trust_path
 from skillhub_mcp.cli.checks import CheckResult, Installation
 from skillhub_mcp.cli.commands.index import root_facts, root_json
@@ -48,10 +47,7 @@ def check_roots(installation: Installation) -> CheckResult:
     project = project_of(installation.settings)
     return CheckResult(
         state=f"project: {shown_path(project.root)}" if project.exists else "no project here: SKILLHUB_CWD names one",
-        problems=(
-            *([] if unreadable is None else [unreadable]),
-            *root_problems(snapshot.report),
-        ),
+        problems=(*([] if unreadable is None else [unreadable]), *root_problems(snapshot.report)),
         warnings=tuple(place.as_problem() for place in elsewhere),
         details=tuple(
             f"{root.source.value:<10}{plural(count, 'skill')}"
@@ -253,21 +249,3 @@ def _unused(root: IndexedRoot) -> Problem:
         return Problem(root.path, what, fix)
     what = f"is gone or not mounted, and no root here; the index has {root_facts(root)}"
     return Problem(root.path, what, f"if it is gone for good, skillhub index --forget {shlex.quote(root.path)}")
-
-
-def check_published(installation: Installation) -> CheckResult:
-    """Return warnings about skills that cannot be published."""
-    snapshot = installation.view.snapshot
-    try:
-        published = list(make_publisher(installation.settings, installation.hub).publications())
-    except PolicyUnreadable:
-        published = []
-    fix = "correct that for their sake; the tools serve it as it is"
-    return CheckResult(
-        warnings=tuple(
-            Problem(one.skill.directory, f"not published to hosts that read skills natively: {one.withheld}", fix)
-            for one in published
-            # If a root is not mounted, its own problem says so.
-            if one.withheld and snapshot.unavailable_root(one.skill) is None
-        )
-    )

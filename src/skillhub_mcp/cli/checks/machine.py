@@ -1,23 +1,45 @@
-"""The checks of this machine: settings, the command on PATH, files of the user, the sandbox and local models."""
+"""The checks of this machine: settings, the command on PATH, clients, files, the sandbox and local models."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from skillhub_mcp.agents_md.schema import read_config
 from skillhub_mcp.bootstrap.policy import exposed_files
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.checks import CheckResult, Installation
 from skillhub_mcp.cli.console import one_line
 from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, own_command
+from skillhub_mcp.cli.output import plural
+from skillhub_mcp.clients.connection_problems import (
+    Tried,
+    connection_findings,
+    file_findings,
+    misspelt_settings,
+    repeated,
+    unconnected,
+    why_not_started,
+)
+from skillhub_mcp.clients.connections import Connection
+from skillhub_mcp.clients.machine import Machine, this_system
+from skillhub_mcp.clients.model import ClientScope, StdioServer
+from skillhub_mcp.clients.probe import environment_of, probe
+from skillhub_mcp.clients.registered import registered_files
+from skillhub_mcp.clients.table import CLIENTS, signs_of
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import EmbeddingError, InvalidSetting, RerankingError, SandboxUnavailable
 from skillhub_mcp.execution.hooks import read_hooks
 from skillhub_mcp.execution.sandbox import OFF
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, local_path, unknown_settings
 from skillhub_mcp.skills.snapshot import Problem
+from skillhub_mcp.version import version
 
 _Answer = TypeVar("_Answer")
 _SANDBOX = "SKILLHUB_SANDBOX"
@@ -26,7 +48,6 @@ _QUERY = "extract tables from a scanned document"
 # As many as are reordered, each as long as descriptions are.
 _DESCRIPTION = "Read documents, find their tables and write them to a sheet. Use when a person has a scan. " * 3
 _SKILLS = [(f"skill-{number}", _DESCRIPTION) for number in range(20)]
-_SLOW_SECONDS = 0.5
 
 
 def check_settings(installation: Installation) -> CheckResult:
@@ -114,7 +135,6 @@ def check_models(installation: Installation) -> CheckResult:
     """Load each model that the settings name, and have it answer."""
     settings = installation.settings
     problems: list[Problem] = []
-    warnings: list[Problem] = []
     details: list[str] = []
     if settings.embedding.provider == "onnx":
         from skillhub_mcp.embedders.onnx import OnnxEmbedder
@@ -131,9 +151,6 @@ def check_models(installation: Installation) -> CheckResult:
             if installation.embedding_failure is not None:
                 what = f"answers now; skills without vectors are found by text alone: {installation.embedding_failure}"
                 problems.append(Problem(path, what, "run skillhub index"))
-            if seconds > _SLOW_SECONDS:
-                what = f"takes {seconds:.1f} s for a query, which each search waits for"
-                warnings.append(Problem(path, what, "use a smaller model, or one with 8-bit weights"))
         except EmbeddingError as error:
             problems.append(Problem(path, error.message, error.hint or "use another model"))
     if settings.search.rerank == "local":
@@ -150,7 +167,7 @@ def check_models(installation: Installation) -> CheckResult:
                 problems.append(Problem(path, what, fix))
         except RerankingError as error:
             problems.append(Problem(path, error.message, error.hint or "use another model"))
-    return CheckResult(problems=tuple(problems), warnings=tuple(warnings), details=tuple(map(in_line, details)))
+    return CheckResult(problems=tuple(problems), details=tuple(map(in_line, details)))
 
 
 def _seconds_of(call: Callable[[], _Answer]) -> tuple[_Answer, float]:
@@ -158,3 +175,92 @@ def _seconds_of(call: Callable[[], _Answer]) -> tuple[_Answer, float]:
     call()
     began = time.monotonic()
     return call(), time.monotonic() - began
+
+
+_NOT_CONNECTED = "no client connected: `skillhub connect --all` registers those that are installed"
+_AT_ONCE = 4
+
+
+def check_clients(installation: Installation) -> CheckResult:
+    """Read every client's file and try each connection to SkillHub, several side by side."""
+    project = project_of(installation.settings).root
+    machine = Machine(this_system(), os.environ, expand_home("~"), project)
+    files = registered_files(machine)
+    connections = [one for file in files for one in file.connections]
+    tried = _try_all(connections, machine)
+    snapshot = installation.view.snapshot
+    counts = Counter(skill.root for skill in snapshot.everything)
+    roots = {root.path: counts[root.path] for root in snapshot.report.roots}
+    findings = [file_findings(file) for file in files]
+    findings += [connection_findings(one, version(), roots) for one in tried]
+    reported = {file.client.name for file in files}
+    signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
+    clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
+    return CheckResult(
+        problems=tuple(problem for one in findings for problem in one.problems),
+        warnings=(
+            *(problem for one in findings for problem in one.warnings),
+            *(problem for one in tried for problem in _misspelt(one)),
+            *repeated(tried),
+        ),
+        notes=(
+            *(problem for one in findings for problem in one.notes),
+            *(unconnected(client, found[0]) for client, found in signs if found),
+        ),
+        state=f"{plural(len(clients), 'client')} connected" if clients else _NOT_CONNECTED,
+        details=tuple(map(_detail, tried)),
+        facts={"connections": list(map(_json, tried))},
+    )
+
+
+def _json(tried: Tried) -> dict[str, object]:
+    known, probed = tried.connection, tried.probed
+    return {
+        "client": known.client.name,
+        "path": known.path,
+        "name": known.name,
+        "answers": probed and probed.answers,
+        "version": (probed and probed.version) or None,
+    }
+
+
+def _misspelt(tried: Tried) -> Sequence[Problem]:
+    server = tried.connection.server
+    named = (*server.environment, *server.variables) if isinstance(server, StdioServer) else ()
+    return misspelt_settings(tried, {one.name: one.guess for one in unknown_settings(named)})
+
+
+def _try_all(connections: Sequence[Connection], machine: Machine) -> list[Tried]:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda one: _try(one, machine), connections))
+
+
+def _try(connection: Connection, machine: Machine) -> Tried:
+    server = connection.server
+    reason = why_not_started(connection, machine)
+    if server is None or reason:
+        return Tried(connection, untried=reason)
+    environment = environment_of(server, machine, from_desktop=not connection.client.in_terminal)
+    by_shell_only = False
+    if isinstance(server, StdioServer):
+        shell = machine.environment.get("PATH", "")
+        by_shell_only = not shutil.which(server.command, path=environment["PATH"]) and bool(
+            shutil.which(server.command, path=shell)
+        )
+        if by_shell_only:
+            # Whether it would answer is worth knowing all the same.
+            environment["PATH"] = shell
+    cwd = machine.project if connection.scope is ClientScope.PROJECT else machine.home
+    probed = probe(server, environment=environment, cwd=cwd, seconds=_SECONDS)
+    return Tried(connection, probed, by_shell_only=by_shell_only)
+
+
+def _detail(tried: Tried) -> str:
+    connection = tried.connection
+    place = f"{connection.client.title}, {connection.path}, {connection.name!r}"
+    if tried.probed is None:
+        return f"client    {place}: {tried.untried or 'cannot be used'}"
+    if not tried.probed.answers:
+        return f"client    {place}: does not answer"
+    who = f"{tried.probed.server_name} {tried.probed.version}"
+    return f"client    {place}: {who} answers, {plural(len(tried.probed.tools), 'tool')}"

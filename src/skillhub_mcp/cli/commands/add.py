@@ -7,7 +7,6 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
@@ -16,13 +15,21 @@ from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, open_options, place_of, refresh_index
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
+from skillhub_mcp.library.candidates import Candidate, Candidates, candidates, chosen
+from skillhub_mcp.library.install import install_name, missing_of, prepare, refuse_unusable, restore
+from skillhub_mcp.library.sources.opening import open_source, settled
+from skillhub_mcp.library.sources.source import (
+    ALL_SKILLS,
+    SkillSource,
+    SourceKind,
+    as_ref,
+    parse_source,
+    refuse_directory,
+)
+from skillhub_mcp.library.sources.upstream import incoming_of
+from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.sanitize import in_line, shortened
 from skillhub_mcp.settings import settings_of
-
-if TYPE_CHECKING:
-    from skillhub_mcp.library.candidates import Candidate, Candidates
-    from skillhub_mcp.library.sources.source import SkillSource
-    from skillhub_mcp.library.tree import Tree
 
 DESCRIPTION = (
     "Fetch skills from a directory, an archive, a git repository or a site, show what is in them and what the audit "
@@ -77,10 +84,6 @@ def add_from(
     only: Collection[str] | None = None,
 ) -> int:
     """Add the skills of a source; with `only`, those whose names are among them. Raises what `run` raises."""
-    from skillhub_mcp.library.candidates import candidates
-    from skillhub_mcp.library.sources.opening import open_source, settled
-    from skillhub_mcp.library.sources.source import parse_source, refuse_directory
-
     here = os.getcwd()
     refuse_directory(typed, lambda path: os.path.lexists(os.path.join(here, path)))
     if only is not None:
@@ -109,9 +112,6 @@ def _add(
     found: Candidates,
     only: Collection[str] | None,
 ) -> int:
-    from skillhub_mcp.library.install import install_name, prepare
-    from skillhub_mcp.library.sources.upstream import incoming_of
-
     picked = [one for one in _usable(found, source, tree) if only is None or install_name(one) in only]
     if not picked:
         raise SkillNotFound(str(source), reason=f"{source} has no skill that is in {place.root}")
@@ -136,9 +136,6 @@ def _add(
 
 def _usable(found: Candidates, source: SkillSource, tree: Tree) -> Sequence[Candidate]:
     """Return the requested skills that can be installed. Raises for a named one that cannot, or if none can."""
-    from skillhub_mcp.library.install import refuse_unusable
-    from skillhub_mcp.library.sources.source import ALL_SKILLS
-
     picked = _chosen(found, source)
     usable = [one for one in picked if not one.problem]
     named = bool(source.skills) and ALL_SKILLS not in source.skills
@@ -149,9 +146,6 @@ def _usable(found: Candidates, source: SkillSource, tree: Tree) -> Sequence[Cand
 
 def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
     """Return the skills that are named, or all. Raises SkillNotFound and AmbiguousSkill."""
-    from skillhub_mcp.library.candidates import chosen
-    from skillhub_mcp.library.sources.source import as_ref
-
     try:
         return chosen(found, source.skills)
     except SkillNotFound as error:
@@ -164,8 +158,6 @@ def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
 
 def _name_of(source: SkillSource) -> str:
     """Return the last part of a source's location, without the ending of an archive."""
-    from skillhub_mcp.library.sources.source import SourceKind
-
     location = source.location.partition("?")[0] if source.kind is SourceKind.WEB else source.location
     last = location.replace("\\", "/").rstrip("/").rpartition("/")[2]
     for ending in (".git", ".zip", ".tar.gz", ".tgz", ".tar", ".skill", ".md"):
@@ -179,8 +171,6 @@ def _from(source: SkillSource, tree: Tree) -> str:
 
 
 def _list(found: Candidates, source: SkillSource, tree: Tree, args: argparse.Namespace) -> None:
-    from skillhub_mcp.library.install import install_name
-
     skills = [
         {
             "name": install_name(one),
@@ -220,8 +210,6 @@ def _note_left_out(left_out: Sequence[Mapping[str, str]]) -> None:
 
 
 def _restore(args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace) -> int:
-    from skillhub_mcp.library.install import missing_of, restore
-
     if not os.path.exists(place.lock_path):
         raise LockUnreadable(place.lock_path, hint=f"run {place.command('lock')} to create one")
     settings = settings_of(options)
@@ -237,8 +225,7 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
         problem = refresh_index(options, names).problem
     if args.json:
         result = {"restored": names, "line_ends": list(line_ends), "index_problem": problem or None}
-        print_json(place.json(dry_run=args.dry_run) | result)
-        return EXIT_OK
+        return print_json(place.json(dry_run=args.dry_run) | result)
     verb = "would be" if args.dry_run else "is"
     for name in names:
         print_text(f"{in_line(name)} {verb} in {in_line(shown_path(place.root))}, exactly as locked")

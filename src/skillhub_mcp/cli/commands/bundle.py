@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.output import EXIT_OK, print_json, write_file
+from skillhub_mcp.clients.bundle import SUFFIX, make_bundle
 from skillhub_mcp.errors import InvalidArgument
 
 _NEXT = (
@@ -30,8 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
     """Write the bundle and print its path. Raises InvalidArgument, OutputUnwritable and SkillHubError."""
-    from skillhub_mcp.clients.bundle import SUFFIX, make_bundle
-
     place = args.file or os.curdir
     into_directory = os.path.isdir(place)
     if not into_directory and not place.endswith(SUFFIX):

@@ -33,9 +33,7 @@ then restart the shell"""
 SKILLS: Mapping[str, Sequence[str]] = {
     "why": ("task", "name"),
     "show": ("name",),
-    **dict.fromkeys(
-        ("enable", "disable", "allow", "deny", "remove", "update", "lock", "verify", "context cost"), ("names",)
-    ),
+    **dict.fromkeys(("enable", "disable", "allow", "deny", "remove", "update", "lock", "verify"), ("names",)),
 }
 _PATHS = {
     **dict.fromkeys(("DIR", "PLACE"), "DIRECTORY"),

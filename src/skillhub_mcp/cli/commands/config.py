@@ -40,8 +40,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     ]
     unknown = unknown_settings(os.environ)
     if args.json:
-        print_json({"settings": rows, "unknown": [{"name": one.name, "near": one.near or None} for one in unknown]})
-        return EXIT_OK
+        return print_json(
+            {"settings": rows, "unknown": [{"name": one.name, "near": one.near or None} for one in unknown]}
+        )
     by_name = {row["name"]: row for row in rows}
     for number, group in enumerate(GROUPS):
         print_text(("\n" if number else "") + group.title)

@@ -6,18 +6,18 @@ import argparse
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from skillhub_mcp.bootstrap.library import surroundings_of
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.client_changes import ClientOutcome, machine_of, refused, report, settle, started
 from skillhub_mcp.cli.console import confirm, print_note, print_table, print_text, shown_path
 from skillhub_mcp.cli.found_skills import addable, found_text, serve_found
 from skillhub_mcp.cli.installed_command import COMMAND, is_passing, lasting_command
-from skillhub_mcp.cli.next_steps import as_typed, skills_step
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, Plan, no_file_of
@@ -54,9 +54,7 @@ def add_arguments(parser: Parser, command: str) -> None:
         how.add_argument("--http", metavar="URL", help="use the server that is running at this address")
         how.add_argument("--stdio", action="store_true", help="start a server, also if it uses one at an address")
         parser.add_argument(
-            "--serve-found",
-            action=argparse.BooleanOptionalAction,
-            help="serve the skills that are found here, or not",
+            "--serve-found", action=argparse.BooleanOptionalAction, help="serve the skills that are found here, or not"
         )
         parser.add_argument("--token-variable", metavar="NAME", help="with --http: the variable that holds the token")
         parser.add_argument(
@@ -155,11 +153,7 @@ def _connect(
 
 
 def _disconnect(
-    clients: Sequence[Client],
-    scope: ClientScope,
-    connections: Connections,
-    machine: Machine,
-    args: argparse.Namespace,
+    clients: Sequence[Client], scope: ClientScope, connections: Connections, machine: Machine, args: argparse.Namespace
 ) -> list[ClientOutcome]:
     """Disconnect the clients, or restore their files. Raises InvalidArgument for none."""
     if not clients and (not args.all or args.restore):
@@ -240,9 +234,6 @@ def _print_entries(
 
 def _offer_found(args: argparse.Namespace) -> dict[str, object]:
     """Offer to serve the skills that are here and not served, and return what came of it as JSON values."""
-    from skillhub_mcp.bootstrap.library import surroundings_of
-    from skillhub_mcp.chosen_roots import roots_of
-
     # The entry has no choice of skills, so neither has the server that it starts.
     own = {name: value for name, value in os.environ.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
     settings, _ = read_settings(own)
@@ -263,16 +254,14 @@ def _offer_found(args: argparse.Namespace) -> dict[str, object]:
     elif found and args.serve_found is None:
         print_note("  → `skillhub roots add --all` serves them")
     elif not found and not any(counts.values()):
-        step = skills_step(0, elsewhere)
-        print_note(f"\nNo skill is served yet\n  → `{as_typed(step.command, program=sys.argv[0])}` {step.what}")
+        print_note("\nNo skill is served yet\n  → `skillhub new my-first-skill` writes a skill of yours")
     return {}
 
 
 def _list(connections: Connections, machine: Machine, args: argparse.Namespace) -> int:
     rows = [_row(client, connections, machine, name=args.name) for client in CLIENTS if client.name != "other"]
     if args.json:
-        print_json({"clients": rows})
-        return EXIT_OK
+        return print_json({"clients": rows})
     near = [row for row in rows if row["installed"] or row["connections"] or row["problems"]]
     if near:
         table = [(str(row["client"]), (state, "dim"), text) for row in near for state, text in _states(row)]

@@ -1,4 +1,4 @@
-"""`skillhub context`: what a model is given: the catalogue, the skills that a text mentions, and the cost of each."""
+"""`skillhub context`: what a model is given: the list of skills and its cost, and the skills that a text mentions."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
+from skillhub_mcp.bootstrap.library import make_catalogues
+from skillhub_mcp.bootstrap.policy import make_access
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, skill_argument, whole_number
+from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, whole_number
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_empty_result, print_json
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, estimate_tokens, fit
+from skillhub_mcp.disclosure.context.catalogue import context_entries
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.skills.model import is_skill_file
 
-DESCRIPTION = "Print the list of skills that a model is given, the skills that a text mentions, or what skills cost."
+DESCRIPTION = "Print the list of skills that a model is given, the skills that a text mentions, or what the list costs."
 _CODELIA = "codelia"
-_WHY = {
-    "unknown": "is not a known skill",
-    "ambiguous": "is the name of several skills",
-    "off": "is disabled or denied",
-}
+_WHY = {"unknown": "is not a known skill", "ambiguous": "is the name of several skills", "off": "is disabled or denied"}
 
 
 def add_arguments(parser: Parser, _: str) -> None:
@@ -39,8 +36,7 @@ def add_arguments(parser: Parser, _: str) -> None:
     catalogue.add_argument("--max-tokens", type=whole_number, metavar="N", help="maximum tokens, estimated")
     resolve = add_action(actions, "resolve", _resolve, "print the skills that a text mentions as $name or by path")
     resolve.add_argument("text", metavar="TEXT", help="text in quotes, or - for standard input")
-    cost = add_action(actions, "cost", _cost, "print what catalogues and skills cost in estimated tokens")
-    cost.add_argument("names", nargs="*", metavar="NAME", help="name, name@source or path of a skill to include")
+    add_action(actions, "cost", _cost, "print what each form of the list costs in estimated tokens")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -65,12 +61,9 @@ def _catalogue(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             {
                 "format": args.format,
                 "text": rendered.text,
-                "skills": len(fitted.entries) if rendered.text else 0,
                 "truncated": fitted.truncated,
-                "shortened": fitted.shortened,
-                "left_out": fitted.left_out,
                 "bytes": len(rendered.text.encode()),
-                "tokens": estimate_tokens(rendered.text),
+                **_facts(rendered),
             }
         )
     elif rendered.text:
@@ -80,12 +73,18 @@ def _catalogue(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
+def _facts(rendered: Rendered) -> dict[str, int]:
+    fitted = rendered.catalogue
+    return {
+        "skills": len(fitted.entries) if rendered.text else 0,
+        "shortened": fitted.shortened,
+        "left_out": fitted.left_out,
+        "tokens": estimate_tokens(rendered.text),
+    }
+
+
 def _agent_context(settings: Settings, budget: Budget, *, notes: bool = False) -> Rendered:
     """Return the catalogue of the agent-context tools, which see `.agents/skills` alone. Raises InvalidSetting."""
-    from skillhub_mcp.bootstrap.library import make_catalogues
-    from skillhub_mcp.bootstrap.policy import make_access
-    from skillhub_mcp.disclosure.context.catalogue import context_entries
-
     if not settings.disclosure.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "disables this command", hint="set it to 1")
     listing = make_catalogues(settings, make_access(settings, asks=False)).listing()
@@ -117,8 +116,7 @@ def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         resolution = hub.resolve(text, cwd=project_of(settings).cwd)
     if args.json:
         skills = [{"name": one.name, "handle": one.handle, "path": one.directory} for one in resolution.skills]
-        print_json({"skills": skills, "unresolved": [asdict(one) for one in resolution.unresolved]})
-        return EXIT_OK
+        return print_json({"skills": skills, "unresolved": [asdict(one) for one in resolution.unresolved]})
     for skill in resolution.skills:
         print_text(f"{in_line(skill.handle)}  {in_line(skill.directory)}")
     for one in resolution.unresolved:
@@ -133,7 +131,6 @@ def _cost(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     budget = Budget(max_entries=disclosure.catalogue_max_entries, max_bytes=disclosure.catalogue_max_bytes)
     with open_hub(options) as hub:
         entries = _entries(hub)
-        skills = [_skill(hub, skill_argument(name)) for name in args.names]
     catalogues = {}
     for name, render in FORMATS.items():
         if name != _CODELIA:
@@ -142,56 +139,13 @@ def _cost(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             rendered = _agent_context(settings, budget)
         else:
             continue
-        catalogues[name] = {
-            "tokens": estimate_tokens(rendered.text),
-            "skills": len(rendered.catalogue.entries),
-            "left_out": rendered.catalogue.left_out,
-            "shortened": rendered.catalogue.shortened,
-        }
+        catalogues[name] = _facts(rendered)
     if args.json:
-        print_json({"skills": len(entries), "catalogue": catalogues, "loaded": skills})
-        return EXIT_OK
+        return print_json({"skills": len(entries), "catalogue": catalogues})
     print_text(f"{plural(len(entries), 'skill')}; estimated cost of a catalogue:")
     for name, cost in catalogues.items():
         missing = f" ({cost['left_out']:,} left out, {cost['shortened']:,} shortened)"
         cut = missing if cost["left_out"] or cost["shortened"] else ""
         fewer = f", of {plural(cost['skills'], 'skill')} in .agents/skills" if name == _CODELIA else ""
         print_text(f"{cost['tokens']:>8,} tokens  as {name}{fewer}{cut}")
-    for skill in skills:
-        print_text(f"\n{in_line(skill['name'])}")
-        print_text(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
-        print_text(f"{skill['tokens']:>8,} tokens  its instructions")
-        for file in skill["files"]:
-            binary = file["tokens"] is None
-            price = f"{file['size']:>9,} bytes" if binary else f"{file['tokens']:>8,} tokens"
-            print_text(f"{price}  {in_line(file['path'])}")
     return EXIT_OK
-
-
-def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
-    first, body = hub.reader.load_whole(name)
-    files, more = hub.list_files(name)
-    return {
-        "name": first.handle,
-        "catalogue_tokens": estimate_tokens(f"- {first.skill.name}: {first.skill.description}"),
-        "tokens": estimate_tokens(body),
-        "files": [
-            {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)}
-            for file in files
-            if not is_skill_file(file.path)
-        ],
-        "more_files": more,
-    }
-
-
-def _file_tokens(hub: SkillHub, name: str, path: str) -> int | None:
-    """Return the tokens of a whole file, or None for a binary file."""
-    tokens, offset = 0, 0
-    while True:
-        chunk = hub.read_file(name, path, offset=offset)
-        if chunk.encoding == "base64":
-            return None
-        tokens += estimate_tokens(chunk.content)
-        if chunk.next_offset is None:
-            return tokens
-        offset = chunk.next_offset

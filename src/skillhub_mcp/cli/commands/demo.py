@@ -10,24 +10,27 @@ import asyncio
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
+from skillhub_mcp.bootstrap.library import surroundings_of
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import columns, one_line, print_line, print_text, terminal_progress
+from skillhub_mcp.cli.found_skills import addable
 from skillhub_mcp.cli.installed_command import lasting_command
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.next_steps import NextStep, as_typed, next_steps
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings, settings_of
-from skillhub_mcp.skills.roots import builtin_directory
+from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.roots import builtin_directory, make_roots
+from skillhub_mcp.skills.scanner import read_snapshot
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -68,6 +71,14 @@ class DemoStep:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command, and what it does here."""
+
+    command: str
+    what: str
+
+
 DESCRIPTION = "Start a real server over stdio, then search for, load and read a skill as an agent would."
 
 
@@ -89,7 +100,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with terminal_progress("asking a server over stdio"):
             steps = asyncio.run(_walk(task, environment))
     skills, upfront = _upfront_cost(settings.skills.dirs)
-    after, tokens = _steps_here(options), sum(step.tokens for step in steps)
+    after, tokens = next_steps(options), sum(step.tokens for step in steps)
     if args.json:
         costs = {"skills": skills, "upfront_tokens": upfront, "tokens": tokens}
         print_json({"task": task, "steps": list(map(asdict, steps)), **costs, "next": list(map(asdict, after))})
@@ -108,27 +119,21 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK if any(step.call.startswith("load_skill") for step in steps) else EXIT_FAILED
 
 
-def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
-    """Return what to type next, as it works in this shell. Raises InvalidSetting."""
-    from skillhub_mcp.bootstrap.library import surroundings_of
-    from skillhub_mcp.chosen_roots import roots_of
-
-    own = {name: value for name, value in options.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
-    settings = settings_of(own)
+def next_steps(options: Mapping[str, str]) -> list[NextStep]:
+    """Return the commands to type next on this machine: for skills, and for a client. Raises InvalidSetting."""
+    settings = settings_of({name: value for name, value in options.items() if name == "SKILLHUB_CWD"})
     counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
-    steps = next_steps(sum(counts.values()), elsewhere, _clients_to_connect(own))
-    return [replace(step, command=as_typed(step.command, program=sys.argv[0])) for step in steps]
-
-
-def _clients_to_connect(options: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the name and the title of each client that is installed here and not connected."""
-    from skillhub_mcp.cli.client_changes import machine_of
-    from skillhub_mcp.clients.registered import registered_files
-    from skillhub_mcp.clients.table import CLIENTS, signs_of
-
-    machine = machine_of(options)
-    connected = {file.client.name for file in registered_files(machine) if file.connections}
-    return [(one.name, one.title) for one in CLIENTS if one.name not in connected and signs_of(one, machine)]
+    own, found = sum(counts.values()), sum(one.skills for one in addable(elsewhere))
+    if found:
+        steps = [NextStep("skillhub roots add --all", f"serves the {plural(found, 'skill')} found here")]
+    elif own:
+        steps = [NextStep("skillhub pick", f"searches your {plural(own, 'skill')}")]
+    else:
+        steps = [
+            NextStep("skillhub add SOURCE", "installs skills of a directory, a repository or a site"),
+            NextStep("skillhub new my-first-skill", "writes a skill of yours"),
+        ]
+    return [*steps, NextStep("skillhub connect --all", "lets the clients that are installed use them")]
 
 
 async def _walk(task: str, environment: dict[str, str]) -> list[DemoStep]:
@@ -196,10 +201,6 @@ def _first_lines(text: str) -> str:
 
 
 def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
-    from skillhub_mcp.skills.model import SKILL_FILE
-    from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanner import read_snapshot
-
     skills = read_snapshot(make_roots(directories)).skills
     texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)
     return len(skills), sum(estimate_tokens(text) for text in texts)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from skillhub_mcp.cli.checks import CheckResult, Installation, examine
 from skillhub_mcp.cli.console import print_line, say_progress, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, problems_json
-
-if TYPE_CHECKING:
-    from skillhub_mcp.cli.checks import CheckResult
+from skillhub_mcp.settings import read_settings
 
 DESCRIPTION = (
-    "Check the settings, the skillhub-mcp command on PATH, the directories of skills, the index, the rules, the "
-    "skills, and how each is published. Start what each connected client would start, and ask it for its tools."
+    "Check the settings, the skillhub-mcp command on PATH, the directories of skills, the index, the rules and the "
+    "skills. Start what each connected client would start, and ask it for its tools."
 )
 EPILOG = "exit codes: 0 no problem (there may be warnings), 1 a problem, 2 usage error or an invalid setting, 3 a bug"
 # Findings of one check and one severity, without --verbose.
@@ -31,9 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the verdict and the findings. Raises InvalidSetting."""
-    from skillhub_mcp.cli.checks import Installation, examine
-    from skillhub_mcp.settings import read_settings
-
     settings, sources = read_settings(os.environ, options)
     # What would be logged is a finding, and the verdict comes first.
     with open_hub(options, log_level="CRITICAL") as hub:

@@ -6,25 +6,23 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.arguments import skill_argument
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.policy.choices import Choices
+from skillhub_mcp.policy.files import change_choices
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.selectors import is_selector, selects, terms_of
-
-if TYPE_CHECKING:
-    from skillhub_mcp.policy.access import Policy
-
 
 DESCRIPTION = "Choose which skills agents find and load. The choice is saved, and running servers apply it at once."
 
@@ -37,10 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Save the choice and say what agents get now. Raises SkillNotFound."""
-    from skillhub_mcp.chosen_roots import choices_path, project_of
-    from skillhub_mcp.policy.access import Availability
-    from skillhub_mcp.policy.files import change_choices
-
     on = args.command == "enable"
     project = project_of(settings_of(options)).root if args.project else None
     with open_hub(options) as hub:
@@ -61,8 +55,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             }
             for one, now in zip(chosen, answering, strict=True)
         ]
-        print_json({"dry_run": args.dry_run, "skills": rows})
-        return EXIT_OK
+        return print_json({"dry_run": args.dry_run, "skills": rows})
     where = " in this project" if args.project else ""
     for one, now in zip(chosen, answering, strict=True):
         name, standing = in_line(one.skill.name), policy.availability(one.skill)

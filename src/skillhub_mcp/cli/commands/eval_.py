@@ -9,19 +9,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.tempdir import scratch_directory
+from skillhub_mcp.bootstrap.hub import choose_embedder
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions
+from skillhub_mcp.cli.commands.stats import note_unreadable, served_handles
 from skillhub_mcp.cli.console import print_note, print_table, print_text, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, write_file
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
+from skillhub_mcp.evaluation.baselines import BASELINES
+from skillhub_mcp.evaluation.evaluator import evaluate
+from skillhub_mcp.evaluation.measures import calibration_error, reliability
+from skillhub_mcp.evaluation.overlaps import find_overlaps
+from skillhub_mcp.evaluation.queries import read_queries, relevant_directories
+from skillhub_mcp.evaluation.report import Report
 from skillhub_mcp.sanitize import in_line, on_terminal
 from skillhub_mcp.settings import settings_of
-
-if TYPE_CHECKING:
-    from skillhub_mcp.evaluation.report import Report
+from skillhub_mcp.usage import NAME_A_LOG, read_usage
 
 _SHOWN_HITS = 3
 _SHOWN_PAIRS = 50
@@ -52,16 +57,13 @@ def add_arguments(parser: Parser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Search for each skill by its own description, and print the pairs that score alike, highest share first."""
-    from skillhub_mcp.evaluation.overlaps import find_overlaps
-
     if not args.overlaps:
         raise InvalidArgument("ACTION", "is required", hint="skillhub eval run|from-log, or skillhub eval --overlaps")
     # Comparing skills is not a use of them, so it is not logged.
     with terminal_progress() as progress, open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
         found = find_overlaps(hub, least=_LEAST_SHARE, progress=progress)
     if args.json:
-        print_json({"overlaps": [asdict(one) for one in found], "pairs": len(found)})
-        return EXIT_OK
+        return print_json({"overlaps": [asdict(one) for one in found], "pairs": len(found)})
     rows = [
         (f"{one.share:4.0%}", one.skill, one.rival, "nearly the same text" if one.copy else ", ".join(one.shared))
         for one in found[:_SHOWN_PAIRS]
@@ -76,11 +78,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap.hub import choose_embedder
-    from skillhub_mcp.evaluation.baselines import BASELINES
-    from skillhub_mcp.evaluation.evaluator import evaluate
-    from skillhub_mcp.evaluation.queries import read_queries, relevant_directories
-
     unknown = [name for name in args.baseline if name not in BASELINES]
     if unknown:
         raise InvalidArgument("--baseline", f"{unknown[0]!r} is not one of: {', '.join(BASELINES)}")
@@ -95,14 +92,8 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
             relevant = relevant_directories(queries, {}, listed, args.queries)
-            reports = evaluate(
-                hub,
-                queries,
-                relevant,
-                baselines=args.baseline,
-                embedder=choose_embedder(settings),
-                progress=progress,
-            )
+            embedder = choose_embedder(settings)
+            reports = evaluate(hub, queries, relevant, baselines=args.baseline, embedder=embedder, progress=progress)
     if args.json:
         print_json({"queries": len(queries), "engines": [_eval_report_json(report) for report in reports]})
     else:
@@ -122,9 +113,6 @@ def _share(written: str) -> float:
 
 
 def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.cli.commands.stats import note_unreadable, served_handles
-    from skillhub_mcp.usage import NAME_A_LOG, read_usage
-
     usage = read_usage(args.log)
     if usage.unreadable and not (usage.searches or usage.loads or usage.reads):
         raise QueriesUnreadable(args.log, 0, "has no valid line", hint=NAME_A_LOG)
@@ -159,19 +147,13 @@ def _json_line(query: Mapping[str, object], encoding: str) -> str:
 
 
 def _print_reports(reports: Sequence[Report]) -> None:
-    from skillhub_mcp.evaluation.measures import calibration_error
-
     width = max(len(report.engine) for report in reports)
     print_text(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
     for report in reports:
         print_text(_line(report, reports[0], width))
     ours = reports[0]
-    if ours.kinds:
-        print_text(
-            "\nby kind: "
-            + ", ".join(f"{kind} {mean.ndcg_at_10:.3f}" for kind, mean in ours.kinds.items())
-            + " (nDCG@10)"
-        )
+    if kinds := ", ".join(f"{kind} {mean.ndcg_at_10:.3f}" for kind, mean in ours.kinds.items()):
+        print_text(f"\nby kind: {kinds} (nDCG@10)")
     error = calibration_error(ours.scored)
     if error is not None:
         print_text(f"\nscores as probabilities: off by {error:.2f} in the mean")
@@ -198,8 +180,6 @@ def _line(report: Report, ours: Report, width: int) -> str:
 
 
 def _eval_report_json(report: Report) -> dict[str, object]:
-    from skillhub_mcp.evaluation.measures import calibration_error, reliability
-
     return {
         "engine": report.engine,
         "mean": None if report.mean is None else asdict(report.mean),

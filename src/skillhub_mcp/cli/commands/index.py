@@ -15,7 +15,7 @@ from skillhub_mcp.bootstrap.library import forget_kept
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, size_text
 from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.disclosure.listing import SkillCounts, count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
@@ -24,10 +24,8 @@ from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.name_resolution import Names
+from skillhub_mcp.skills.rules import Diagnostic
 from skillhub_mcp.skills.snapshot import Shadowed
-
-_KIBIBYTE = 1024
-
 
 DESCRIPTION = "Update the index and report what was found, served, shadowed and refused, with reasons."
 
@@ -87,15 +85,10 @@ def _report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seco
         "digest": view.snapshot.digest,
         "seconds": round(seconds, 3),
         "index": _index_facts(view),
-        "diagnostics": dict(_violations(view)),
+        "diagnostics": dict(Counter(d.rule for skill in view.snapshot.skills for d in skill.diagnostics).most_common()),
         "refused": [
-            {
-                "path": refused.directory,
-                "diagnostics": [
-                    {"rule": d.rule, "line": d.line, "message": d.message, "hint": d.hint} for d in refused.diagnostics
-                ],
-            }
-            for refused in report.refused
+            {"path": one.directory, "diagnostics": [_diagnostic_json(each) for each in one.diagnostics]}
+            for one in report.refused
         ],
         "shadowed": [
             {"name": s.skill.name, "path": s.skill.directory, "served_instead": s.winner.directory} for s in lost
@@ -126,8 +119,8 @@ def _report_lines(facts: Mapping[str, Any], view: View) -> list[str]:
         lines.append("\nshadowed:")
         lines += [in_line(f"  {one['path']} by {one['served_instead']}") for one in facts["shadowed"]]
     if facts["diagnostics"]:
-        lines.append("\nrules broken by skills that are not refused:")
-        lines += [f"  {count:>6,}  {rule}" for rule, count in facts["diagnostics"].items()]
+        rules = plural(len(facts["diagnostics"]), "rule")
+        lines.append(f"\nskills that are served break {rules}: `skillhub validate` lists them")
     if not (facts["found"] or facts["problems"]):
         lines += [
             f"\nNo SKILL.md was found: {in_line(cause.sentence())}" for cause in nothing_there(view.snapshot.report)
@@ -135,25 +128,16 @@ def _report_lines(facts: Mapping[str, Any], view: View) -> list[str]:
     return lines
 
 
-def _violations(view: View) -> list[tuple[str, int]]:
-    counts = Counter(d.rule for skill in view.snapshot.skills for d in skill.diagnostics)
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+def _diagnostic_json(one: Diagnostic) -> dict[str, object]:
+    return {name: getattr(one, name) for name in ("rule", "line", "message", "hint")}
 
 
 def _index_facts(view: View) -> dict[str, object]:
-    done = view.report
     if view.problem is not None:
         return {"changed": False, "problem": view.problem.message}
-    if done is None:
-        return {"changed": False}
-    return {
-        "changed": True,
-        "reason": done.reason,
-        "rebuilt": done.rebuilt,
-        "written": done.written,
-        "removed": done.removed,
-        "embedding_failure": done.embedding_failure,
-    }
+    names = ("reason", "rebuilt", "written", "removed", "embedding_failure")
+    done = view.report
+    return {"changed": done is not None} | {name: getattr(done, name) for name in names if done is not None}
 
 
 def _index_sentence(view: View) -> str:
@@ -194,8 +178,7 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
         writer.forget(names)
     reported = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     if as_json:
-        print_json({"forgotten": forgotten, "roots": [root_json(one) for one in reported]})
-        return EXIT_OK
+        return print_json({"forgotten": forgotten, "roots": [root_json(one) for one in reported]})
     for one in reported:
         gone = "" if one.there else ", not there any more"
         print_text(in_line(f"{'forgotten  ' if forgotten else ''}{one.path}  {root_facts(one)}{gone}"))
@@ -209,24 +192,15 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
 
 def root_json(root: IndexedRoot) -> dict[str, object]:
     """Return what the index has of a root as JSON values."""
-    return {
-        "path": root.path,
-        "there": root.there,
-        "skills": root.skills,
-        "bytes": root.size,
-        "vectors": root.vectors,
-        "read_at": _day(root) or None,
-    }
+    known = {name: getattr(root, name) for name in ("path", "there", "skills", "vectors")}
+    return known | {"bytes": root.size, "read_at": _day(root) or None}
 
 
 def root_facts(root: IndexedRoot) -> str:
-    """Return how much the index has of a root, such as `12 skills of 34 KiB, 12 vectors, last read 2026-10-01`."""
+    """Return how much the index has of a root, such as `12 skills of 34 kB, 12 vectors, last read 2026-10-01`."""
     vectors = f", {plural(root.vectors, 'vector')}" if root.vectors else ""
-    day = _day(root)
-    return (
-        f"{plural(root.skills, 'skill')} of {max(1, round(root.size / _KIBIBYTE)) if root.size else 0:,} KiB{vectors}"
-        f"{f', last read {day}' if day else ''}"
-    )
+    read = f", last read {day}" if (day := _day(root)) else ""
+    return f"{plural(root.skills, 'skill')} of {size_text(root.size)}{vectors}{read}"
 
 
 def _day(root: IndexedRoot) -> str:

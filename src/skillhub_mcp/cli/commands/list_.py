@@ -9,14 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.library import unsearched_places
-from skillhub_mcp.cli.console import (
-    one_line,
-    print_line,
-    print_note,
-    print_table,
-    print_text,
-    shown_path,
-)
+from skillhub_mcp.cli.console import Part, one_line, print_line, print_note, print_table, print_text, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -29,23 +22,20 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.hub import ListedSkill, SkillHub
+from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.places import UnsearchedPlace
 from skillhub_mcp.skills.roots import SOURCES, Source
 
 if TYPE_CHECKING:
-    from skillhub_mcp.locks.lock_verifier import LockStanding
-    from skillhub_mcp.skills.model import Skill
-    from skillhub_mcp.skills.places import UnsearchedPlace
-
     _Row = tuple[ListedSkill, str, LockStanding | None]
 
 DESCRIPTION = "List the skills that are served."
 _SHOWN_PLACES = 3
-# A few new skills are audited at once; a server and `skillhub audit` look at a whole library.
-_FEW_NEW_SKILLS = 25
 _STANDINGS = {
     Availability.OFF: "off",
     Availability.DENIED: "denied by a rule",
@@ -69,7 +59,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skills by name, or why there are none, which fails if something has to be corrected."""
     with open_hub(options) as hub:
         listed = hub.listed()
-        _audit_few(hub, [one.skill for one in listed])
         chosen = [one for one in listed if _matches(one, args)]
         source = Source(args.source) if args.source else None
         empty = (
@@ -86,23 +75,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             {"path": one.place.path, "skills": one.skills, "why": one.reason.why, "command": one.reason.command or None}
             for one in elsewhere
         ]
-        print_json(
-            {
-                "skills": [_skill_json(*row) for row in rows],
-                **problems,
-                "categories": categories,
-                "not_searched": not_searched,
-            }
-        )
+        more = {"categories": categories, "not_searched": not_searched}
+        print_json({"skills": [_skill_json(*row) for row in rows], **problems, **more})
     else:
         _print(rows)
         if sys.stdout.isatty() and rows:
             filtered = f"{len(chosen):,} of these: " if args.core or args.category or args.source else ""
             print_text(f"\n{filtered}{counts.sentence()}")
-            if categories:
-                print_text(
-                    f"Categories: {', '.join(f'{in_line(one)} ({count:,})' for one, count in categories.items())}"
-                )
+            if named := ", ".join(f"{in_line(one)} ({count:,})" for one, count in categories.items()):
+                print_text(f"Categories: {named}")
         if empty is not None:
             print_empty_result(empty)
         elif elsewhere:
@@ -113,30 +94,16 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _print(rows: Sequence[_Row]) -> None:
-    lines = []
+    table: list[tuple[Part, ...]] = []
     for one, risk, lock in rows:
-        note = _notes(one, risk, lock.state.value if lock else "")
-        text = one_line(one.skill.description, width=None)
-        lines.append((one, f"({note})" if note else "", text))
-    if sys.stdout.isatty() and rows:
-        head = ("skill", "source", "description")
-        print_table(
-            head,
-            [
-                (one.handle, (one.source.value, "dim"), (f"{note} {text}", "yellow") if note else text)
-                for one, note, text in lines
-            ],
-        )
-        return
-    for one, note, text in lines:
-        print_line((one.handle, "bold"), f"  {text}", (f"  {note}" if note else "", "yellow"))
-
-
-def _audit_few(hub: SkillHub, skills: Sequence[Skill]) -> None:
-    auditor = hub.auditor
-    new = [skill for skill in skills if auditor.known(skill) is None] if auditor is not None else []
-    if auditor is not None and len(new) <= _FEW_NEW_SKILLS:
-        auditor.audit_all(new, most=len(new))
+        noted = _notes(one, risk, lock.state.value if lock else "")
+        note, text = f"({noted})" if noted else "", one_line(one.skill.description, width=None)
+        if sys.stdout.isatty():
+            table.append((one.handle, (one.source.value, "dim"), (f"{note} {text}", "yellow") if note else text))
+        else:
+            print_line((one.handle, "bold"), f"  {text}", (f"  {note}" if note else "", "yellow"))
+    if table:
+        print_table(("skill", "source", "description"), table)
 
 
 def _risk(hub: SkillHub, skill: Skill) -> str:

@@ -6,18 +6,17 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.arguments import Parser, decode_argument
+from skillhub_mcp.cli.commands.add import add_from
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
 from skillhub_mcp.cli.installing import add_terms
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.library.sources.upstream import is_its_own_source
+from skillhub_mcp.library.verifying import Locking, VerifiedLibrary, VerifiedSkill, lock_present, present, verify
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
-
-if TYPE_CHECKING:
-    from skillhub_mcp.library.verifying import VerifiedLibrary, VerifiedSkill
 
 _DESCRIPTIONS = {
     "lock": "Record the current files of the skills in skills-lock.json, shared with `npx skills`. A skill that was "
@@ -39,9 +38,6 @@ def add_arguments(parser: Parser, command: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Lock or verify the skills. Raises what `library.verifying` and `add_from` raise."""
-    from skillhub_mcp.cli.commands.add import add_from
-    from skillhub_mcp.library.verifying import present
-
     place = place_of(args, options)
     names = named_directories(args.names, place, options, command=args.command)
     if args.command == "verify":
@@ -53,8 +49,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> int:
-    from skillhub_mcp.library.verifying import Locking, lock_present
-
     found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
     edited = [one.name for one in found if one.done is Locking.EDITED]
     if args.json:
@@ -89,8 +83,6 @@ def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> in
 
 
 def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> int:
-    from skillhub_mcp.library.verifying import verify
-
     found = verify(place.root, place.lock_path, names, lock_command=place.command("lock"))
     if args.json:
         skills = [_verified_json(one) for one in found.skills]
@@ -128,8 +120,6 @@ def _verified_json(one: VerifiedSkill) -> dict[str, object]:
 
 def _fixes(found: VerifiedLibrary, place: LibraryPlace) -> Iterator[str]:
     """Yield the commands that restore or lock what differs."""
-    from skillhub_mcp.library.sources.upstream import is_its_own_source
-
     wrong = [one for one in found.skills if one.differs or one.is_missing]
     edited = [one.locked.name for one in wrong if one.differs]
     if trashed := [one.locked.name for one in wrong if one.is_missing and one.in_trash]:

@@ -5,23 +5,34 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
+from skillhub_mcp.authoring.files import examples, files_of, write_new
+from skillhub_mcp.chosen_roots import project_of, roots_of
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
-from skillhub_mcp.cli.console import one_line, print_note, print_table, print_text
+from skillhub_mcp.cli.console import ask, can_ask, one_line, print_note, print_table, print_text
+from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
+from skillhub_mcp.evaluation.overlaps import search_for_itself
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.settings import settings_of
+from skillhub_mcp.skills.admission import REGISTRY_STRICT
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.names import near_names
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.roots import is_at_or_below
+from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.targets import targets
 
 # From this share of a skill's own score on, `skillhub eval --overlaps` lists a rival.
 _LEAST_OVERLAP = 0.8
 _QUESTION = (
     "What does it do, and when should an agent use it? One or two sentences, such as:\n"
-    "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n> "
+    "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n>"
 )
 
 DESCRIPTION = (
@@ -48,13 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
-    from skillhub_mcp.authoring.files import examples, write_new
-
     if args.from_template == "":
         rows = [(one.name, one_line(one.description, width=None)) for one in examples()]
         if args.json:
-            print_json({"examples": [dict(zip(("name", "description"), row, strict=True)) for row in rows]})
-            return EXIT_OK
+            return print_json({"examples": [dict(zip(("name", "description"), row, strict=True)) for row in rows]})
         print_table(("name", "description"), rows)
         print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
         return EXIT_OK
@@ -88,9 +96,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _directory(args: argparse.Namespace, options: Mapping[str, str]) -> str:
     """Return the directory of the new skill. Raises InvalidArgument."""
-    from skillhub_mcp.chosen_roots import project_of
-    from skillhub_mcp.settings import settings_of
-
     typed = args.name if args.name is not None else args.from_template
     if typed is None:
         raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
@@ -105,10 +110,6 @@ def _directory(args: argparse.Namespace, options: Mapping[str, str]) -> str:
 
 def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], list[str]]:
     """Return the files of the skill by relative path, and what its author does next. Raises InvalidArgument."""
-    from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
-    from skillhub_mcp.authoring.files import examples, files_of
-    from skillhub_mcp.skills.names import near_names
-
     name, typed = os.path.basename(directory), decode_argument(args.description or "").strip()
     advice = []
     if args.from_template is not None:
@@ -126,7 +127,7 @@ def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], 
         files[SKILL_FILE] = document.encode()
     else:
         if not typed and not args.json and not os.path.lexists(directory):
-            typed = _asked()
+            typed = (ask(_QUESTION) or "").strip() if can_ask() else ""
         texts = draft_files(name, described(typed, name), script=args.scripts, reference=args.references)
         files = {path: text.encode() for path, text in texts.items()}
         if not typed:
@@ -139,19 +140,8 @@ def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], 
     return files, advice
 
 
-def _asked() -> str:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return ""
-    print(_QUESTION, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
-
-
 def _check_rules(content: bytes, directory: str) -> None:
     """Raise InvalidArgument for a description that a strict registry would refuse."""
-    from skillhub_mcp.skills.admission import REGISTRY_STRICT
-    from skillhub_mcp.skills.model import FileStamp
-    from skillhub_mcp.skills.parser import parse_skill
-
     name, stamp = os.path.basename(directory), FileStamp(0, 0, "", 0)
     read = parse_skill(content, directory=directory, root=directory, directory_name=name, stamp=stamp)
     for diagnostic in REGISTRY_STRICT.violations(read.skill, read.diagnostics, read.shape):
@@ -160,9 +150,6 @@ def _check_rules(content: bytes, directory: str) -> None:
 
 def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
     """Return how the skill is served and found by its own description."""
-    from skillhub_mcp.cli.open_hub import open_hub
-    from skillhub_mcp.evaluation.overlaps import search_for_itself
-
     # A server does not have this command's options.
     own = {name: value for name, value in options.items() if name != "SKILLS_DIR"}
     with open_hub({**own, "SKILLHUB_USAGE": "off", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
@@ -185,10 +172,6 @@ def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
 
 def _serve_with(directory: str, options: Mapping[str, str]) -> str:
     """Return what would serve a skill that no root has or a filter excludes."""
-    from skillhub_mcp.chosen_roots import roots_of
-    from skillhub_mcp.settings import settings_of
-    from skillhub_mcp.skills.roots import is_at_or_below
-
     settings, parent = settings_of(options), os.path.dirname(directory)
     if any(is_at_or_below(os.path.realpath(parent), root.real) for root in roots_of(settings)):
         return f"skillhub why {os.path.basename(directory)}"
@@ -198,9 +181,6 @@ def _serve_with(directory: str, options: Mapping[str, str]) -> str:
 
 
 def _tokens(directory: str) -> dict[str, int]:
-    from skillhub_mcp.validation.checker import check
-    from skillhub_mcp.validation.targets import targets
-
     cost = next(check(target).cost for target in targets([directory]).found)
     return {kind: getattr(cost, kind, 0) for kind in ("catalogue", "body", "files")}
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import ask, columns, one_line, print_line, print_note, print_text
+from skillhub_mcp.cli.console import ask, can_ask, columns, one_line, print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Ask until a skill is chosen, or with --list or --json print what fits. Raises TerminalUnavailable."""
     typed = decode_argument(" ".join(args.typed))
     asking = not (args.list or args.json)
-    if asking and not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if asking and not can_ask():
         raise TerminalUnavailable("stdin or stderr is redirected")
     with open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
         listed = [one for one in hub.listed() if args.scope in ("all", _scope(one))]

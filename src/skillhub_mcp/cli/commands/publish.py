@@ -57,8 +57,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.list:
         kept = publications(target)
         if args.json:
-            print_json({"target": target.name, "publications": [_json(one) for one in kept]})
-            return EXIT_OK
+            return print_json({"target": target.name, "publications": [_json(one) for one in kept]})
         print_text(in_line(f"{plural(len(kept), 'publication')} at {target.name}, newest first; the first is served:"))
         for one in kept:
             content = f"{plural(one.skills, 'skill')}, {plural(one.files, 'file')}, {size_text(one.bytes)}"

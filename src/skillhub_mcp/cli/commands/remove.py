@@ -8,19 +8,16 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
-from skillhub_mcp.cli.library_place import (
-    RefreshedIndex,
-    add_place_options,
-    named_directories,
-    place_of,
-    refresh_index,
-)
+from skillhub_mcp.cli.library_place import RefreshedIndex, add_place_options, named_directories, place_of, refresh_index
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
+from skillhub_mcp.library.removal import bring_back, remove
 from skillhub_mcp.sanitize import in_line
+from skillhub_mcp.settings import settings_of
 
 DESCRIPTION = (
     "Move installed skills into the trash of their directory, all or none, and drop them from the lock file. --undo "
@@ -42,8 +39,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     Raises InvalidArgument, InvalidSetting and what `library.removal` raises.
     """
-    from skillhub_mcp.library.removal import bring_back, remove
-
     place = place_of(args, options)
     if args.undo:
         names = [decode_argument(name) for name in args.names]
@@ -59,8 +54,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         skills = [asdict(one) | {"answers": index.answering.get(one.name, (None,))[0]} for one in moved]
         result = {"restored" if args.undo else "removed": skills, "index_problem": index.problem or None}
-        print_json(place.json(dry_run=args.dry_run) | result)
-        return EXIT_OK
+        return print_json(place.json(dry_run=args.dry_run) | result)
     root, verb = in_line(shown_path(place.root)), "would be" if args.dry_run else "is"
     for one in moved:
         name, where = in_line(one.name), root if one.is_there else in_line(shown_path(place.lock_path))
@@ -78,9 +72,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _refuse_root(typed: str, options: Mapping[str, str]) -> None:
     """Raise SkillNotFound for a directory of skills, which is no skill."""
-    from skillhub_mcp.chosen_roots import roots_of
-    from skillhub_mcp.settings import settings_of
-
     path = expand_home(typed)
     if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots_of(settings_of(options))):
         hint = f"`skillhub roots remove {shlex.quote(typed)}` searches this directory no longer"

@@ -149,8 +149,7 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         for entry in entries
     ]
     if args.json:
-        print_json({"added": added, "project": project, "record": roots_path(), "dry_run": args.dry_run})
-        return EXIT_OK
+        return print_json({"added": added, "project": project, "record": roots_path(), "dry_run": args.dry_run})
     for one in added:
         where = " in this project" if project else ""
         state = f"is searched{where} from now on" if one["searched"] else f"is recorded{where}, and not searched here"
@@ -172,8 +171,7 @@ def _add_all(args: argparse.Namespace, settings: Settings) -> int:
         serve_found(found, settings)
     if args.json:
         added = [{"place": one.place.path, "skills": one.skills, "at_least": one.at_least} for one in found]
-        print_json({"added": added, "record": roots_path(), "dry_run": args.dry_run})
-        return EXIT_OK
+        return print_json({"added": added, "record": roots_path(), "dry_run": args.dry_run})
     for one in found:
         print_text(in_line(f"{one.shown} {'would be' if args.dry_run else 'is'} searched from now on: {one.count}"))
     if not found:
@@ -238,8 +236,7 @@ def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.dry_run:
         change_roots(roots_path(), change)
     if args.json:
-        print_json({"removed": entries, "record": roots_path(), "dry_run": args.dry_run})
-        return EXIT_OK
+        return print_json({"removed": entries, "record": roots_path(), "dry_run": args.dry_run})
     for entry in entries:
         print_text(f"{_shown(settings, entry)} {'would be' if args.dry_run else 'is'} no longer searched")
     return EXIT_OK

@@ -10,7 +10,7 @@ from functools import partial
 from skillhub_mcp.bootstrap.policy import every_skill, rule_files
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.console import ask, can_ask, print_note, print_text, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
@@ -62,13 +62,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     project = project_of(settings).root
     files = rule_files(project)
+    action = Action.RUN if args.running or _beside(args) else Action.LOAD
     if not (args.names or args.forget or args.others):
-        return _show(files, options, as_json=args.json)
+        if action is Action.LOAD or args.json or not can_ask():
+            return _show(files, options, as_json=args.json)
+        args.names = [_asked(args.command, options)]
     with open_hub(options) as hub:
         skills = every_skill(settings, hub.snapshot_and_policy()[0])
     before, own = files.in_force(), files.own
     others = _OTHERS[args.others] if args.others else Decision.ALLOW if own.read() is None else None
-    action = Action.RUN if args.running or _beside(args) else Action.LOAD
     rules = [_rule(name, action) for name in args.names]
     forgotten = [_rule(name, action) for name in args.forget]
     for rule in forgotten:
@@ -92,7 +94,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     effects = effects_of(before, now.in_force(), skills, tools=TOOL_ACTIONS)
     notes = [*_unknown(rules, skills), *_still_denied(action, rules, now)]
     if args.json:
-        print_json(
+        return print_json(
             {
                 "dry_run": args.dry_run,
                 "rules": [rule.as_json() for rule in rules],
@@ -104,7 +106,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "notes": notes,
             }
         )
-        return EXIT_OK
     path, verb = shown_path(own.path), "would be saved in" if args.dry_run else "saved in"
     for one in removed:
         print_text(in_line(f"removed {one.verdict} {_about(one.rule)} from {path}"))
@@ -142,7 +143,7 @@ def _show(files: RuleFiles, options: Mapping[str, str], *, as_json: bool) -> int
         read = {path: rules for path, rules in shown.items() if isinstance(rules, Rules)}
         listed = [one for rules in read.values() for one in rules.listed()]
         own = files.in_force().own
-        print_json(
+        return print_json(
             {
                 "in_force": bool(read),
                 "files": [
@@ -158,7 +159,6 @@ def _show(files: RuleFiles, options: Mapping[str, str], *, as_json: bool) -> int
                 },
             }
         )
-        return EXIT_OK
     for path, rules in shown.items():
         about = "  (about the skills that the project brings)" if path != files.own.path else ""
         print_text(in_line(shown_path(path)) + (about if rules is not None else "  (does not exist)"))
@@ -248,6 +248,17 @@ def _about(rule: PermissionRule) -> str:
 
 def _beside(args: argparse.Namespace) -> bool:
     return any(getattr(args, option, False) for option in ("network", "packages", "any_version"))
+
+
+def _asked(command: str, options: Mapping[str, str]) -> str:
+    """Return the name of the skill that is typed. Raises InvalidArgument for none."""
+    with open_hub(options) as hub:
+        names = sorted(one.skill.name for one in hub.listed() if one.shadowed_by is None)
+    print_note(f"Skills: {in_line(', '.join(names))}")
+    typed = (ask(f"{command} commands of which skill? (Enter to leave)") or "").strip()
+    if not typed:
+        raise InvalidArgument("NAME", "is required", hint=f"skillhub {command} --help")
+    return typed
 
 
 def _rule(typed: str, action: Action) -> PermissionRule:

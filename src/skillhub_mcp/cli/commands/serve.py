@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import add_setting_options
+from skillhub_mcp.cli.arguments import SERVING_DEFAULTS, add_setting_options
 from skillhub_mcp.cli.console import print_note
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -35,43 +35,26 @@ DESCRIPTION = (
 )
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
-_DEFAULTS: Mapping[str, Any] = {
-    "transport": None,
-    "host": "127.0.0.1",
-    "port": 8_000,
-    "skip_auto_reindex": False,
-    "read_only": False,
-    "frozen": False,
-    "enable_run": False,
-    "enable_run_over_http": False,
-    "allow_anonymous": False,
-    "workers": None,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     _add_options(parser, shown=True)
-    parser.add_argument("--reindex", action="store_true", default=argparse.SUPPRESS, help="rebuild the index first")
     add_setting_options(parser)
 
 
 def add_options_without_command(parser: argparse.ArgumentParser) -> None:
     """Add the options that serve without a command, as clients' entries and older scripts have them."""
+    parser.set_defaults(**SERVING_DEFAULTS)
     _add_options(parser, shown=False)
-    parser.add_argument("--reindex", action="store_true", default=False, help=argparse.SUPPRESS)
     parser.add_argument("--json", dest="reindex_json", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
-    """Add the options for serving. The command's have no default, so that they do not hide those typed before it."""
+    """Add the options for serving. They have no default, so that a command's do not hide those typed before it."""
 
     def add(name: str, reported: str, **kind: Any) -> None:
-        if shown:
-            parser.add_argument(name, default=argparse.SUPPRESS, help=reported, **kind)
-        else:
-            default = _DEFAULTS[name.removeprefix("--").replace("-", "_")]
-            parser.add_argument(name, default=default, help=argparse.SUPPRESS, **kind)
+        parser.add_argument(name, default=argparse.SUPPRESS, help=reported if shown else argparse.SUPPRESS, **kind)
 
     add("--transport", "transport to serve over (default: stdio)", choices=("stdio", "http"))
     add("--host", "address to listen on (default: 127.0.0.1)")
@@ -84,6 +67,7 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
         ("--enable-run", "offer run_skill_command over stdio"),
         ("--enable-run-over-http", "with --enable-run, offer it over HTTP too"),
         ("--allow-anonymous", "require no token, even from other machines"),
+        ("--reindex", "rebuild the index first"),
     ):
         add(name, reported, action="store_true")
 
@@ -111,7 +95,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.transport == "http":
         return _over_http(args, settings, options)
     settings.client.paths = directories_in(os.environ)
-    if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):
+    if any(getattr(args, option) != SERVING_DEFAULTS[option] for option in ("host", "port", "workers")):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
     from skillhub_mcp.bootstrap.observers import log_start

@@ -11,6 +11,7 @@ from skillhub_mcp.cli.arguments import skill_argument
 from skillhub_mcp.cli.console import hide_progress, print_line, print_markdown, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, skill_json
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import on_terminal
 
@@ -25,8 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skill's metadata, then its whole body."""
-    from skillhub_mcp.disclosure.catalogue import estimate_tokens
-
     name = skill_argument(args.name)
     if args.file is not None:
         return _print_file(name, args.file, options, as_json=args.json)
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     skill = first.skill
     if args.json:
         names = ("version", "author", "license", "compatibility")
-        print_json(
+        return print_json(
             {
                 **skill_json(skill),
                 "handle": first.handle,
@@ -60,7 +59,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "instructions": body,
             }
         )
-        return EXIT_OK
     facts = {
         "name": first.handle,
         "source": first.source.value + ("; awaits trust: `skillhub trust`" if skill.awaits_trust else ""),
@@ -96,8 +94,7 @@ def _print_file(name: str, file: str, options: Mapping[str, str], *, as_json: bo
         chunk = hub.read_file(name, file, as_stored=as_stored)
         if as_json:
             names = ("content", "encoding", "truncated", "size", "next_offset", "media_type")
-            print_json({name: getattr(chunk, name) for name in names})
-            return EXIT_OK
+            return print_json({name: getattr(chunk, name) for name in names})
         hide_progress()
         while True:
             binary = chunk.encoding == "base64"

@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import DEFAULT_USAGE_LOG, settings_of
-
-if TYPE_CHECKING:
-    from skillhub_mcp.hub import SkillHub
-    from skillhub_mcp.usage import Usage
+from skillhub_mcp.usage import Usage, read_usage
 
 _SHOWN = 10
 
@@ -34,8 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the summary of the log, with the skills that are served now."""
-    from skillhub_mcp.usage import Usage, read_usage
-
     settings = settings_of(options).observability
     path = args.log or settings.usage_log or expand_home(DEFAULT_USAGE_LOG)
     usage = read_usage(path) if args.log or os.path.exists(path) else Usage()
@@ -46,7 +41,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     used = sorted(usage.loads.items(), key=lambda item: (-item[1], item[0]))
     missed = sorted(usage.missed.items(), key=lambda item: (-item[1], item[0]))
     if args.json:
-        print_json(
+        return print_json(
             {
                 "since": usage.since or None,
                 "searches": usage.searches,
@@ -57,7 +52,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "unreadable_lines": usage.unreadable,
             }
         )
-        return EXIT_OK
     since = f"Since {usage.since}: " if usage.since else ""
     print_text(
         f"{since}{plural(usage.searches, 'search', 'searches')}, "

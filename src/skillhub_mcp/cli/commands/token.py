@@ -83,8 +83,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     days = {token.name: day for token in tokens.tokens if (day := used.get(token.name, "")) >= token.created}
     if args.json:
         rows = [{**token.as_json(), "last_used": days.get(token.name) or None} for token in tokens.tokens]
-        print_json({"tokens": rows})
-        return EXIT_OK
+        return print_json({"tokens": rows})
     for token in tokens.tokens:
         print_text(in_line(f"{token.name}  {token.created}  {_scope(token)}{_life(token, days.get(token.name, ''))}"))
     if not tokens.tokens:

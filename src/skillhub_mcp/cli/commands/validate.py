@@ -8,27 +8,21 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.console import confirm, print_difference, print_note, print_text, terminal_progress
-from skillhub_mcp.cli.findings import (
-    add_rule_options,
-    find_targets,
-    print_findings,
-    print_rules,
-    relative,
-    rules_json,
-)
+from skillhub_mcp.cli.findings import add_rule_options, find_targets, print_findings, print_rules, relative, rules_json
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.rules import RULES, Severity
+from skillhub_mcp.validation.apply_fixes import fix_file, write
+from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.fixes import FIXABLE_RULES
 from skillhub_mcp.validation.sarif import ShownRule, sarif
-
-if TYPE_CHECKING:
-    from skillhub_mcp.validation.targets import Target
-    from skillhub_mcp.validation.verdict import ValidationResult
+from skillhub_mcp.validation.selection import chosen_rules, only
+from skillhub_mcp.validation.targets import Target
+from skillhub_mcp.validation.verdict import ValidationResult
 
 DESCRIPTION = "Check skills against the specification and best practice."
 _ABOUT = "https://agentskills.io/specification"
@@ -54,9 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
-    from skillhub_mcp.validation.checker import check
-    from skillhub_mcp.validation.selection import chosen_rules, only
-
     if args.fix and (args.json or args.sarif):
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
@@ -93,8 +84,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _note_fixable(results: Sequence[ValidationResult]) -> None:
-    from skillhub_mcp.validation.fixes import FIXABLE_RULES
-
     rules = {finding.rule for result in results for finding in result.findings if finding.rule in FIXABLE_RULES}
     if rules:
         print_note(f"--fix may repair {', '.join(sorted(rules))}; it shows the changes first")
@@ -112,8 +101,6 @@ def _json(result: ValidationResult) -> dict[str, object]:
 
 def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namespace) -> int:
     """Show the fixes and write them; return how many files could not be written, each of which is named."""
-    from skillhub_mcp.validation.apply_fixes import fix_file, write
-
     with terminal_progress("looking for fixes"):
         fixed = [one for target in chosen if (one := fix_file(target, rules)) is not None]
     for one in fixed:

@@ -6,7 +6,6 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.bootstrap.policy import rule_files
@@ -17,6 +16,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
 from skillhub_mcp.environment import expand_home
+from skillhub_mcp.policy.decision_source import RulesAt
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
 from skillhub_mcp.settings import Settings, settings_of
@@ -24,10 +24,8 @@ from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
-
-if TYPE_CHECKING:
-    from skillhub_mcp.skills.places import UnsearchedPlace
-    from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.places import UnsearchedPlace
+from skillhub_mcp.skills.snapshot import Snapshot
 
 DESCRIPTION = (
     "Explain what became of a skill: where it is served from, or what shadows, filters, disables, denies or refuses "
@@ -77,8 +75,6 @@ def _elsewhere(name: str, path: AskedPath | None, places: Sequence[UnsearchedPla
 
 
 def _deciding(settings: Settings) -> Deciding:
-    from skillhub_mcp.policy.decision_source import RulesAt
-
     files = rule_files(project_of(settings).root)
     rules = tuple(RulesAt(file.path, found, of_project=file is files.project) for file, found in files.usable())
     return Deciding(rules, choices_path())
