@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Callable
 
 import pytest
 from rich.cells import cell_len
+from tests.cli.conftest import Terminal
 
 from skillhub_mcp.cli import console
 
 WORDS = "Extract the tables of scanned reports and write them to a spreadsheet, one sheet for each page. " * 3
 _SEQUENCE = re.compile(r"\x1b\[[\d;]*m")
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture(params=[80, 120])

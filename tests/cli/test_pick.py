@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Done, Skillhub
+from tests.cli.conftest import Done, Skillhub, Terminal
 from tests.conftest import SkillWriter
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
