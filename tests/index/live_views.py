@@ -1,4 +1,4 @@
-"""A live view as `bootstrap` wires it, and what it finds."""
+"""A live view as wired by `bootstrap`, and its results."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def candidates(
 
 
 def found(live: LiveView, query: str, *, fields: frozenset[str] = ALL_FIELDS) -> list[str]:
-    """The names of the directories of the candidates, sorted."""
+    """The sorted directory names of the candidates."""
     return sorted(Path(directory).name for directory in candidates(live, query, fields=fields).directories)

@@ -1,4 +1,4 @@
-"""Whatever happens to the files, the database, the disk or the process: a clear message, and a hub that answers."""
+"""Faults of files, database, disk or process: a clear message, and a hub that answers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from skillhub_mcp.server.http.pages import readiness
 pytestmark = pytest.mark.slow
 
 Writer = Callable[..., Path]
-# Only bounds how long a test can hang.
+# Limits how long a test can hang.
 LONG = 120.0
 Environment = dict[str, str]
 
 
 class Done(NamedTuple):
-    """How a command ended, and what it wrote."""
+    """The exit code and output of a command."""
 
     returncode: int
     stdout: str
@@ -57,7 +57,7 @@ def eventually(ask: Callable[[], object], wanted: object) -> None:
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Run a `skillhub` command in this process, which saves the second and more that a process takes to start.
+    """Run a `skillhub` command in this process, which is faster than a new one.
 
     `skillhub` runs one that is a process, where a test is about what ends with it or what it may do.
     """
@@ -82,7 +82,7 @@ def state_of(environment: Environment) -> Path:
 
 
 def found(environment: Environment, query: str) -> list[str]:
-    """What a fresh process-like hub finds."""
+    """Return what a new hub finds."""
     with hub_of(environment) as hub:
         return sorted(hit.skill.name for hit in hub.search(query).hits)
 
@@ -92,7 +92,7 @@ def found(environment: Environment, query: str) -> list[str]:
 
 @pytest.fixture
 def bad_neighbours(skills_dir: Path, write_skill: Writer) -> list[str]:
-    """Broken SKILL.md files of every kind beside two good ones; their directories' names."""
+    """Broken SKILL.md files of every kind beside two good ones; returns their directory names."""
     write_skill("good-one", "About walruses.")
     write_skill("good-two", "About walruses too.")
     contents: dict[str, bytes] = {
@@ -120,7 +120,7 @@ def bad_neighbours(skills_dir: Path, write_skill: Writer) -> list[str]:
 
 
 @pytest.mark.acceptance("S2-53")
-def test_broken_files_stop_no_good_ones_and_each_is_named(
+def test_broken_files_are_named_and_do_not_affect_others(
     hub_environment: Environment, command: Command, bad_neighbours: list[str]
 ) -> None:
     done = command(hub_environment, "index", "--json")
@@ -136,9 +136,7 @@ def test_broken_files_stop_no_good_ones_and_each_is_named(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_a_file_that_may_not_be_read_is_named(
-    hub_environment: Environment, command: Command, write_skill: Writer
-) -> None:
+def test_an_unreadable_file_is_named(hub_environment: Environment, command: Command, write_skill: Writer) -> None:
     write_skill("good", "About walruses.")
     (write_skill("locked") / "SKILL.md").chmod(0)
     report = json.loads(command(hub_environment, "index", "--json").stdout)
@@ -146,7 +144,7 @@ def test_a_file_that_may_not_be_read_is_named(
     assert found(hub_environment, "walruses") == ["good"]
 
 
-def test_files_that_come_and_go_while_they_are_indexed_do_no_harm(
+def test_files_that_change_during_indexing_are_handled(
     hub_environment: Environment, skills_dir: Path, write_skill: Writer
 ) -> None:
     for number in range(40):
@@ -181,13 +179,13 @@ def test_files_that_come_and_go_while_they_are_indexed_do_no_harm(
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_no_skills_at_all_is_an_answer_and_says_what_to_do(
+def test_an_empty_library_is_reported_with_a_fix(
     hub_environment: Environment, command: Command, skills_dir: Path, *, there: bool
 ) -> None:
     if not there:
         skills_dir.rmdir()
     done = command(hub_environment, "index")
-    # An empty directory is no mistake, one that is named and not there is.
+    # An empty directory is valid, a missing one is an error.
     assert done.returncode == (0 if there else 1), done.stderr
     assert ("No SKILL.md was found" in done.stdout) == there
     assert str(skills_dir) in done.stdout
@@ -201,7 +199,7 @@ def test_no_skills_at_all_is_an_answer_and_says_what_to_do(
 
 @contextlib.contextmanager
 def mounted(*arguments: str, at: Path) -> Iterator[None]:
-    """Mount something at `at`; skips where that is not allowed."""
+    """Mount a file system at `at`, or skip the test if that is not allowed."""
     at.mkdir(parents=True, exist_ok=True)
     if shutil.which("mount") is None or os.geteuid() != 0:
         pytest.skip("only root can mount")
@@ -214,7 +212,7 @@ def mounted(*arguments: str, at: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(at)], check=True)
 
 
-def test_a_database_that_is_a_file_is_named_and_left_alone(
+def test_a_database_path_that_is_a_file_is_named_and_kept(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -227,7 +225,7 @@ def test_a_database_that_is_a_file_is_named_and_left_alone(
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "not ours"
 
 
-def test_a_read_only_database_goes_on_answering_and_is_named(
+def test_a_read_only_database_keeps_answering_and_is_named(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -250,7 +248,7 @@ def test_a_read_only_database_goes_on_answering_and_is_named(
     assert found(hub_environment, "walruses") == ["one", "two"]
 
 
-def test_a_disk_that_was_always_read_only_answers_from_memory(
+def test_a_read_only_disk_is_served_from_memory(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -306,7 +304,7 @@ def test_a_damaged_table_still_gives_right_answers(
     assert published_rows(database(hub_environment)) == ["one", "three", "two"]
 
 
-def test_a_file_in_the_place_of_the_table_is_cleared_away(hub_environment: Environment, write_skill: Writer) -> None:
+def test_a_file_in_place_of_the_table_is_replaced(hub_environment: Environment, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     database(hub_environment).mkdir(parents=True)
     (database(hub_environment) / "skills.lance").write_text("", encoding="utf-8")
@@ -314,7 +312,7 @@ def test_a_file_in_the_place_of_the_table_is_cleared_away(hub_environment: Envir
     assert published_rows(database(hub_environment)) == ["one"]
 
 
-def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
+def test_a_damaged_table_is_reported_in_one_line(
     hub_environment: Environment, command: Command, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -330,7 +328,7 @@ def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
     assert command(hub_environment, "search", "walruses").stderr == ""
 
 
-def test_a_state_of_another_database_leads_to_a_rebuild(
+def test_the_state_of_another_database_leads_to_a_rebuild(
     hub_environment: Environment, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -339,7 +337,7 @@ def test_a_state_of_another_database_leads_to_a_rebuild(
     for _ in range(3):
         with hub_of(hub_environment) as hub:
             hub.refresh(SyncDepth.REBUILD)
-    # The database is replaced by a younger one, whose versions do not go that far.
+    # A younger database replaces it, with fewer versions.
     shutil.rmtree(database(hub_environment))
     Store(hub_environment["DB_PATH"], "skills").rebuild(lambda _: (), table_schema(None, embedding="none"))
     assert found(hub_environment, "walruses") == ["one"]
@@ -349,7 +347,7 @@ def test_a_state_of_another_database_leads_to_a_rebuild(
 # Full disks
 
 
-def test_a_disk_that_is_full_at_first_is_named_and_answers_come_from_memory(
+def test_a_full_disk_is_named_and_answers_come_from_memory(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     for number in range(30):
@@ -391,7 +389,7 @@ def test_a_disk_that_fills_up_keeps_the_last_commit(
         assert len(published_rows(environment["DB_PATH"])) == 20
 
 
-def test_a_server_on_a_full_disk_says_so_answers_from_its_last_commit_and_recovers_by_itself(
+def test_a_server_on_a_full_disk_serves_its_last_commit_and_recovers(
     hub_environment: Environment, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -408,7 +406,7 @@ def test_a_server_on_a_full_disk_says_so_answers_from_its_last_commit_and_recove
             ballast.write_bytes(b"x" * 1_800_000)
             for number in range(20):
                 write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
-            # Some of them may have been written while there was room.
+            # Some may have been written before the disk was full.
             eventually(lambda: facts("walruses")[1], "degraded")
             assert 1 <= facts("walruses")[0] < 21
             ballast.unlink()
@@ -418,7 +416,7 @@ def test_a_server_on_a_full_disk_says_so_answers_from_its_last_commit_and_recove
         assert len(published_rows(environment["DB_PATH"])) == 21
 
 
-def test_files_that_may_not_grow_are_as_good_as_a_full_disk(
+def test_a_file_size_limit_acts_like_a_full_disk(
     hub_environment: Environment, command: Command, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -428,7 +426,7 @@ def test_files_that_may_not_grow_are_as_good_as_a_full_disk(
         write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
 
     def limit() -> None:
-        # Without the signal, writing beyond the limit fails as on a full disk.
+        # Without the signal, writes beyond the limit fail as on a full disk.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
@@ -451,17 +449,17 @@ def spawn(environment: Environment, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def written(environment: Environment) -> int:
-    """How many files there are beside and in the database: grows with each step of a writer."""
+    """The number of files in and beside the database, which grows with each step of a writer."""
     return sum(len(files) for _, _, files in os.walk(database(environment).parent))
 
 
 def kill_after_files(environment: Environment, process: subprocess.Popen[bytes], files: int) -> bool:
-    """Kill `process` once it has written `files` more; return whether it was killed before it ended."""
+    """Kill `process` after `files` more files; return whether it was still running."""
     enough = written(environment) + files
     deadline = time.monotonic() + LONG
     while process.poll() is None and written(environment) < enough:
         assert time.monotonic() < deadline
-        # A loop without rest would take the core that the writer needs.
+        # A busy loop would take the core that the writer needs.
         time.sleep(0.0005)
     process.kill()
     return process.wait() == -signal.SIGKILL
@@ -477,7 +475,7 @@ def check_after_kill(environment: Environment, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("files", [3, 16])
-def test_a_first_build_that_is_killed_is_made_up_for_by_the_next_process(
+def test_the_next_process_finishes_a_killed_first_build(
     hub_environment: Environment, write_skill: Writer, files: int
 ) -> None:
     for number in range(300):
@@ -489,7 +487,7 @@ def test_a_first_build_that_is_killed_is_made_up_for_by_the_next_process(
 
 
 @pytest.mark.parametrize("verb", ["index", "--reindex"])
-def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_the_next_a_right_index(
+def test_killed_writers_leave_readers_intact_and_the_next_index_right(
     hub_environment: Environment, command: Command, skills_dir: Path, write_skill: Writer, verb: str
 ) -> None:
     for number in range(200):
@@ -503,7 +501,7 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
         write_skill(f"late-{round_}", "About walruses too.")
         write_skill(f"filler-{round_:03}", f"About bread of round {round_}.")
         killed += kill_after_files(hub_environment, spawn(hub_environment, verb), files)
-        # The reader has not looked since: its version is still there.
+        # The reader has not refreshed, so its version still exists.
         assert "one" in reader.find("walruses")
     assert killed >= 2
     assert reader.find("walruses")[-1:] == ["one"]
@@ -513,7 +511,7 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(3)), "one"]
 
 
-def test_a_search_while_another_process_holds_the_lock_answers_from_what_is_published(
+def test_a_search_during_another_process_lock_uses_the_last_commit(
     hub_environment: Environment, command: Command, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")

@@ -1,4 +1,4 @@
-"""LanceDB answers every search: seen from outside, in a process of a server."""
+"""LanceDB answers every search, observed from outside a server process."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def found(server: StdioServer, query: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc")
-def test_a_server_maps_lancedb_from_its_first_search_on(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_a_server_loads_lancedb_at_its_first_search(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("walrus", "Feeds the walrus.")
     with StdioServer(COMMAND, hub_environment) as server:
         server.initialize()
@@ -43,7 +41,7 @@ def test_a_server_maps_lancedb_from_its_first_search_on(
 
 
 @pytest.mark.slow
-def test_a_table_that_is_moved_away_is_written_again_or_named(
+def test_a_table_that_was_moved_away_is_rebuilt_or_named(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
@@ -62,7 +60,7 @@ def test_nothing_tunes_the_interpreter_or_the_allocator() -> None:
     assert [path.name for path in SOURCE.rglob("*.py") if tuned.search(path.read_text(encoding="utf-8"))] == []
 
 
-def test_an_idle_server_over_a_tidy_index_does_not_load_lancedb(
+def test_an_idle_server_with_a_compact_index_does_not_load_lancedb(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")

@@ -1,4 +1,4 @@
-"""The features of a skill, as its row stores them."""
+"""The stored features of a skill."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def features(skill: Skill, body: str) -> SkillFeatures:
 
 
 def counts(found: SkillFeatures, term: str) -> list[int]:
-    """How often ranking counts a term in each field."""
+    """The count of a term in each field."""
     block = row_block(np.zeros(1), ["hub/x"], [found.encoded], NO_VECTORS)
     _, _, packed = block.find(np.zeros(1, np.int64), np.array([hash_term(term)]))
     counted: list[int] = unpack_counts(packed)[:, 0].tolist()
@@ -42,12 +42,12 @@ def test_a_term_is_counted_in_each_field() -> None:
     assert {"n:pdf", "d:pdf", "t:pdf", "c:financ"} <= set(found.text.split(" "))
 
 
-def test_a_count_stops_at_what_its_bits_hold() -> None:
+def test_a_count_saturates_at_its_maximum() -> None:
     skill = make_skill("x", "word " * 1_000)
     assert counts(features(skill, "word " * 20_000), "word") == [0, 127, 0, 0, 4_095]
 
 
-def test_statistics_count_the_same_of_a_skill_and_of_its_row() -> None:
+def test_statistics_of_a_skill_and_its_row_are_equal() -> None:
     skill = make_skill("請求書", "C# and C++ for a Tabelle: 請求", tags=("über", "x"))
     found = features(skill, "camelCase body, body")
     stored = stored_terms(found.encoded, found.text, (skill.name, skill.description, *skill.tags))
@@ -65,6 +65,6 @@ def test_truncated_features_are_refused(kept: int) -> None:
             stored_terms(encoded, "", ())
 
 
-def test_words_are_kept_as_written_for_correcting_queries() -> None:
+def test_words_are_kept_as_written_for_query_correction() -> None:
     assert short_words(["Automatically sorts a PDF", "請求"]) == {"automatically", "sorts", "pdf", "請求"}
     assert short_words(["Café—au-PDF", "請"]) == {"cafe", "pdf", "請"}

@@ -1,4 +1,4 @@
-"""What is an index's own in the directory of its database, and what of it others may read."""
+"""The files of an index in its database directory, and their permissions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def mode_of(path: Path) -> int:
 
 
 def read_by_others(directory: Path) -> list[str]:
-    """Return the files that others may read, of those that they get to."""
+    """Return the files that other users can reach and read."""
     found = []
     for entry in os.scandir(directory):
         mode = entry.stat(follow_symlinks=False).st_mode
@@ -38,7 +38,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """A directory that a person made for the index, in one of theirs."""
+    """A directory that the user created for the index."""
     made = tmp_path / "person" / "database"
     made.mkdir(parents=True)
     return made
@@ -54,7 +54,7 @@ def test_an_index_is_written_into_an_empty_directory_or_a_database(database: Pat
 
 
 @pytest.mark.parametrize("name", ["report.html", "skills.lancedb"])
-def test_a_directory_of_something_else_is_named_by_what_it_has(database: Path, name: str) -> None:
+def test_a_directory_of_other_files_is_refused_by_name(database: Path, name: str) -> None:
     (database / name).touch()
     (database / "lost+found").mkdir()
     assert something_else(str(database)) == name
@@ -62,7 +62,7 @@ def test_a_directory_of_something_else_is_named_by_what_it_has(database: Path, n
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o2775], ids=oct)
-def test_a_directory_that_a_person_made_keeps_its_mode_and_others_do_not_read_the_index(
+def test_the_index_is_private_and_keeps_the_mode_of_its_directory(
     database: Path, skills_dir: Path, write_skill: Writer, mode: int, umask: int
 ) -> None:
     write_skill("one")

@@ -1,4 +1,4 @@
-"""Rows of roots that nobody uses: told, and forgotten, with every other root's rows and vectors as they were."""
+"""Rows of unused roots are listed and forgotten without affecting other roots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Writer = Callable[..., Path]
 
 @pytest.fixture
 def shared(tmp_path: Path, write_skill: Writer) -> tuple[Path, Path, Path]:
-    """A database of two servers, each with a root of its own, and these roots."""
+    """A database of two servers with one root each, and these roots."""
     a, b = tmp_path / "skills" / "a", tmp_path / "skills" / "b"
     for root, names in ((a, ("bread", "walrus")), (b, ("violin", "walrus"))):
         for name in names:
@@ -27,7 +27,7 @@ def shared(tmp_path: Path, write_skill: Writer) -> tuple[Path, Path, Path]:
     return tmp_path / "db" / "skills.lancedb", a, b
 
 
-def test_a_root_of_another_server_is_told_with_what_the_index_has_of_it(shared: tuple[Path, Path, Path]) -> None:
+def test_a_root_of_another_server_is_listed_with_its_rows(shared: tuple[Path, Path, Path]) -> None:
     db, a, b = shared
     Desk(db, a, embedder=WordEmbedder()).sync()
     desk = Desk(db, b, embedder=WordEmbedder())
@@ -43,7 +43,7 @@ def test_a_root_of_another_server_is_told_with_what_the_index_has_of_it(shared: 
 
 
 @pytest.mark.slow
-def test_what_is_forgotten_is_gone_from_rows_state_and_postings_and_nothing_else_is_touched(
+def test_forgetting_a_root_removes_only_its_own_data(
     shared: tuple[Path, Path, Path],
 ) -> None:
     db, a, b = shared
@@ -62,12 +62,12 @@ def test_what_is_forgotten_is_gone_from_rows_state_and_postings_and_nothing_else
     assert desk.sync().report is None
     assert embedder.texts == []
     assert str(a).encode() not in b"".join(file.read_bytes() for file in db.parent.glob("index_state*"))
-    # Its next user indexes it again, and embeds what no other root has.
+    # The next server indexes it again, and embeds only texts that no other root has.
     assert Desk(db, a, embedder=embedder).sync().report is not None
     assert (len(published_rows(db)), embedder.texts) == (4, ["bread\nAbout bread."])
 
 
-def test_a_running_server_of_the_root_follows_and_one_of_another_root_goes_on(
+def test_servers_notice_a_forgotten_root(
     shared: tuple[Path, Path, Path],
 ) -> None:
     db, a, b = shared
@@ -95,7 +95,7 @@ def test_the_indexes_of_all_embedders_forget(shared: tuple[Path, Path, Path]) ->
     assert Desk(db, b, embedder=WordEmbedder("test:two")).find("violin") == desk.find("violin") == ["violin"]
 
 
-def test_killed_at_the_commit_the_index_is_as_it_was_and_the_next_one_forgets(
+def test_a_kill_at_the_commit_keeps_the_index_and_can_be_repeated(
     shared: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, a, b = shared
@@ -118,35 +118,35 @@ def test_killed_at_the_commit_the_index_is_as_it_was_and_the_next_one_forgets(
     assert published_rows(db) == ["violin", "walrus"]
 
 
-# Which are meant
+# Selection
 
 
 def root(path: Path, *, used: bool = False) -> IndexedRoot:
     return IndexedRoot(str(path), 1, 1, 0, 0.0, used, there=True)
 
 
-def test_a_root_is_named_by_its_path_or_by_that_of_the_project_around_it(tmp_path: Path) -> None:
+def test_a_root_is_named_by_its_path_or_its_projects(tmp_path: Path) -> None:
     own, one, two = tmp_path / "own", tmp_path / "project" / ".claude" / "skills", tmp_path / "project" / "skills"
     roots = (root(own, used=True), root(one), root(two))
     assert roots_to_forget([str(one)], roots) == (roots[1],)
     assert roots_to_forget([str(tmp_path / "project"), f"{two}/"], roots) == roots[1:]
-    # What is in use below a directory stays.
+    # Roots in use below a directory stay.
     assert roots_to_forget([str(tmp_path)], roots) == roots[1:]
 
 
-def test_a_root_in_use_is_refused_by_name_and_a_mistake_gets_near_names(tmp_path: Path) -> None:
+def test_a_root_in_use_is_refused_and_a_typo_gets_suggestions(tmp_path: Path) -> None:
     roots = (root(tmp_path / "own", used=True), root(tmp_path / "project" / "skills"))
     with pytest.raises(InvalidArgument, match="own: it is a root of this configuration"):
         roots_to_forget([str(tmp_path / "own")], roots)
     with pytest.raises(InvalidArgument, match="no root of that name") as refused:
         roots_to_forget([str(tmp_path / "projet" / "skills")], roots)
     assert refused.value.hint == f"did you mean {tmp_path / 'project' / 'skills'}?"
-    # A name that another begins with is not above it.
+    # A name prefix is not a parent directory.
     with pytest.raises(InvalidArgument):
         roots_to_forget([str(tmp_path / "proj")], roots)
 
 
-def test_a_directory_is_forgotten_with_its_root_unless_another_root_has_it() -> None:
+def test_a_directory_is_forgotten_with_its_last_root() -> None:
     assert is_forgotten("/a/x", ["/a"], ["/b"])
     assert is_forgotten("/a", ["/a"], ["/b"])
     assert not is_forgotten("/ab/x", ["/a"], [])

@@ -21,13 +21,13 @@ HUB = LibraryKeys({"/library": "hub"})
         ("/library-2/a", "hub//library-2/a"),
     ],
 )
-def test_a_key_is_the_label_and_the_path_below_the_root_and_leads_back(directory: str, key: str) -> None:
+def test_a_key_is_the_label_and_path_and_can_be_reversed(directory: str, key: str) -> None:
     assert HUB.key("/library", directory) == key
     assert HUB.directory(key) == directory
     assert label_of(key) == "hub"
 
 
-def test_the_root_of_the_file_system_is_a_root_too() -> None:
+def test_the_file_system_root_can_be_a_root() -> None:
     keys = LibraryKeys({"/": "hub"})
     assert [keys.directory(keys.key("/", path)) for path in ("/", "/a", "/a/b")] == ["/", "/a", "/a/b"]
 
@@ -37,7 +37,7 @@ def test_a_key_of_another_root_has_no_directory(key: str) -> None:
     assert HUB.directory(key) == ""
 
 
-def test_a_label_that_another_root_has_gets_a_number() -> None:
+def test_a_label_in_use_gets_a_number() -> None:
     assert free_label("hub", []) == "hub"
     assert free_label("hub", ["hub", "user"]) == "hub-2"
     assert free_label("hub", {"hub", "hub-2", "hub-4"}) == "hub-3"

@@ -1,4 +1,4 @@
-"""LanceDB is imported without its client of a REST service, which is there afterwards for other programs."""
+"""LanceDB is imported without its REST client, which stays available to other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def run(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_the_client_of_a_rest_service_is_not_imported_and_all_of_lancedb_works_afterwards() -> None:
+def test_lancedb_works_without_importing_its_rest_client() -> None:
     run("""
 import sys, tempfile
 from skillhub_mcp.index.lance import import_lancedb
@@ -31,7 +31,7 @@ assert len(sys.meta_path) == len({id(one) for one in sys.meta_path})
 """)
 
 
-def test_where_the_client_is_imported_already_nothing_is_deferred() -> None:
+def test_an_already_imported_client_is_not_deferred() -> None:
     run("""
 import lance_namespace
 from skillhub_mcp.index.lance import import_lancedb
@@ -39,7 +39,7 @@ assert import_lancedb().db.ListTablesResponse is lance_namespace.ListTablesRespo
 """)
 
 
-def test_a_release_that_needs_the_client_is_imported_as_it_is() -> None:
+def test_a_release_that_needs_the_client_is_imported_unchanged() -> None:
     run("""
 import sys
 from skillhub_mcp.index import lance

@@ -1,4 +1,4 @@
-"""The live view over LanceDB: what a sync writes, what stays usable, and what several processes share."""
+"""The live view over LanceDB: writes of a sync, fault tolerance, and sharing between processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_second_sync_of_the_same_files_writes_nothing(db: Path, skills_dir: Pa
     assert other.index is not None
 
 
-def test_a_refused_skill_has_no_row_and_is_no_reason_to_write(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_refused_skill_has_no_row_and_causes_no_write(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     write_skill("silent", frontmatter="name: silent")
     live = live_view(db, skills_dir)
@@ -70,7 +70,7 @@ def test_a_start_without_changes_opens_no_skill(db: Path, skills_dir: Path, writ
     live_view(db, skills_dir).sync()
     content = path.read_bytes()
     status = path.stat()
-    # The same stamp with another content: whoever opens the file sees it.
+    # Other content with an equal stamp, which only reading reveals.
     with path.open("r+b") as file:
         file.write(content.replace(b"one", b"two"))
     os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
@@ -101,7 +101,7 @@ def test_each_change_is_found_by_the_next_sync(db: Path, skills_dir: Path, write
     assert found(live, "bread") == ["three"]
 
 
-def test_the_skills_are_listed_without_a_database(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_skills_are_listed_without_a_database(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     assert [skill.name for skill in live_view(db, skills_dir).snapshot().skills] == ["one"]
     assert not db.parent.exists()
@@ -118,7 +118,7 @@ def test_a_commit_of_another_process_is_opened(db: Path, skills_dir: Path, write
     assert found(here, "walruses") == ["one", "two"]
 
 
-def test_two_roots_in_one_database_are_searched_apart(db: Path, tmp_path: Path, write_skill: Writer) -> None:
+def test_two_roots_in_one_database_are_searched_separately(db: Path, tmp_path: Path, write_skill: Writer) -> None:
     write_skill("mine", "About walruses.", root=tmp_path / "mine")
     write_skill("yours", "About walruses.", root=tmp_path / "yours")
     mine, yours = live_view(db, tmp_path / "mine"), live_view(db, tmp_path / "yours")
@@ -130,9 +130,7 @@ def test_two_roots_in_one_database_are_searched_apart(db: Path, tmp_path: Path, 
     assert index.statistics.skills == 1
 
 
-def test_a_root_inside_another_is_found_once_and_stays_with_those_that_have_it_alone(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_a_nested_root_is_indexed_once_and_survives_its_parent(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("inner", "About walruses.", directory="team/inner")
     alone = live_view(db, skills_dir / "team")
     alone.sync()
@@ -143,9 +141,7 @@ def test_a_root_inside_another_is_found_once_and_stays_with_those_that_have_it_a
     assert alone.sync().report is None
 
 
-def test_two_embedders_and_two_databases_of_one_directory_keep_apart(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_embedders_and_databases_of_one_directory_are_separate(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     other = db.parent / "other.lancedb"
     views = [
@@ -162,9 +158,7 @@ def test_two_embedders_and_two_databases_of_one_directory_keep_apart(
     assert len([*db.glob("*.lance")]) == 2
 
 
-def test_searching_single_fields_finds_only_what_has_the_word_there(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_a_field_search_finds_only_words_of_that_field(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("walrus", "About the sea.")
     write_skill("two", "About a walrus.")
     write_skill("three", body="A walrus.\n")
@@ -175,9 +169,7 @@ def test_searching_single_fields_finds_only_what_has_the_word_there(
     assert found(live, "walrus", fields=frozenset({"name", "description"})) == ["two", "walrus"]
 
 
-def test_only_what_a_caller_may_see_is_a_candidate_however_many_others_fit(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_hidden_skills_are_never_candidates(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     for number in range(30):
         write_skill(f"walrus-{number}", "About walruses.")
     live = live_view(db, skills_dir)
@@ -188,7 +180,7 @@ def test_only_what_a_caller_may_see_is_a_candidate_however_many_others_fit(
     assert {*candidates(live, "walruses", among=most).directories} == most
 
 
-def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_verifying_sync_finds_changes_that_stamps_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     live = live_view(db, skills_dir)
     live.sync()
@@ -202,9 +194,7 @@ def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, wri
     assert json.loads(state.read_text())["roots"] != written["roots"]
 
 
-def test_a_rebuild_writes_everything_and_keeps_the_rows_of_other_roots(
-    db: Path, tmp_path: Path, write_skill: Writer
-) -> None:
+def test_a_rebuild_keeps_the_rows_of_other_roots(db: Path, tmp_path: Path, write_skill: Writer) -> None:
     write_skill("mine", "About walruses.", root=tmp_path / "mine")
     write_skill("yours", "About walruses.", root=tmp_path / "yours")
     mine, yours = live_view(db, tmp_path / "mine"), live_view(db, tmp_path / "yours")
@@ -217,9 +207,7 @@ def test_a_rebuild_writes_everything_and_keeps_the_rows_of_other_roots(
     assert found(yours, "walruses") == ["yours"]
 
 
-def test_without_automatic_indexing_the_commit_is_served_as_it_is(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_without_automatic_indexing_the_last_commit_is_served(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     live_view(db, skills_dir).sync()
     write_skill("two", "About walruses.")
@@ -246,7 +234,7 @@ def test_a_deleted_table_is_written_again(db: Path, skills_dir: Path, write_skil
     assert found(live, "walruses") == ["one"]
 
 
-def test_an_index_that_cannot_be_read_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_an_unreadable_index_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     live = live_view(db, skills_dir)
     live.sync()
@@ -262,7 +250,7 @@ def test_an_index_that_cannot_be_read_is_replaced(db: Path, skills_dir: Path, wr
 
 @pytest.mark.acceptance("S2-50")
 @pytest.mark.parametrize("content", ["{", "[1, 2]", None], ids=["half", "list", "missing"])
-def test_a_state_file_without_a_state_leads_to_a_rebuild(
+def test_an_empty_state_file_leads_to_a_rebuild(
     db: Path, skills_dir: Path, write_skill: Writer, content: str | None
 ) -> None:
     write_skill("one", "About walruses.")
@@ -277,9 +265,7 @@ def test_a_state_file_without_a_state_leads_to_a_rebuild(
     assert found(live, "walruses") == published_rows(db) == ["one"]
 
 
-def test_the_index_of_a_newer_version_is_refused_and_left_untouched(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_the_index_of_a_newer_version_is_refused_and_kept(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     live_view(db, skills_dir).sync()
     state = db.parent / STATE_FILE
@@ -294,9 +280,7 @@ def test_the_index_of_a_newer_version_is_refused_and_left_untouched(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_database_that_cannot_be_written_is_built_in_memory(
-    tmp_path: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_an_unwritable_database_is_built_in_memory(tmp_path: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o500)
@@ -344,7 +328,7 @@ def test_a_full_disk_keeps_the_last_commit_and_says_so(
     assert found(live, "walruses") == ["one", "two"]
 
 
-def test_while_another_process_writes_for_too_long_the_skills_are_found_in_memory(
+def test_a_long_lock_of_another_process_leads_to_an_index_in_memory(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -356,7 +340,7 @@ def test_while_another_process_writes_for_too_long_the_skills_are_found_in_memor
     assert live.sync().problem is None
 
 
-def test_rows_of_a_root_that_is_away_stay_until_it_is_forgotten(
+def test_rows_of_a_missing_root_stay_until_it_is_forgotten(
     db: Path, skills_dir: Path, write_skill: Writer, tmp_path: Path
 ) -> None:
     write_skill("one", "About walruses.")
@@ -393,9 +377,7 @@ def test_an_empty_root_has_no_statistics_to_lose(
     assert caplog.messages == []
 
 
-def test_vectors_follow_the_text_and_are_kept_for_the_same_text(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_vectors_follow_the_text_and_are_reused_for_equal_text(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     embedder = WordEmbedder()
     live = live_view(db, skills_dir, embedder=embedder)
@@ -411,7 +393,7 @@ def test_vectors_follow_the_text_and_are_kept_for_the_same_text(
     assert len(embedder.texts) == 2
 
 
-def test_a_provider_that_is_down_leaves_text_search_as_it_is(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_failing_provider_leaves_text_search_working(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     embedder = WordEmbedder()
     embedder.fails = True
@@ -422,7 +404,7 @@ def test_a_provider_that_is_down_leaves_text_search_as_it_is(db: Path, skills_di
     assert found(live, "walruses") == ["one"]
 
 
-def test_a_provider_that_recovers_gets_its_vectors_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_a_recovered_provider_gets_its_vectors_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     embedder = WordEmbedder()
     embedder.fails = True
@@ -433,16 +415,14 @@ def test_a_provider_that_recovers_gets_its_vectors_written(db: Path, skills_dir:
     assert not view.index.lacks_vectors
 
 
-def test_the_provider_sees_names_descriptions_tags_and_categories_and_never_a_body(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_the_provider_never_sees_a_body(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.", body="A secret.", category="sea", tags="cold, wet")
     embedder = WordEmbedder()
     live_view(db, skills_dir, embedder=embedder).sync()
     assert embedder.texts == ["one\nAbout walruses.\ncold wet\nsea"]
 
 
-def test_a_library_that_moved_is_not_embedded_again(db: Path, tmp_path: Path, write_skill: Writer) -> None:
+def test_a_moved_library_is_not_embedded_again(db: Path, tmp_path: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.", root=tmp_path / "here")
     embedder = WordEmbedder()
     live_view(db, tmp_path / "here", embedder=embedder).sync()
@@ -455,7 +435,7 @@ def test_a_library_that_moved_is_not_embedded_again(db: Path, tmp_path: Path, wr
     assert len(embedder.texts) == 1
 
 
-def test_a_file_copied_over_another_of_the_same_mtime_and_size_is_noticed(
+def test_a_replaced_file_of_equal_mtime_and_size_is_noticed(
     db: Path, skills_dir: Path, write_skill: Writer, tmp_path: Path
 ) -> None:
     path = write_skill("one", "About walruses.") / "SKILL.md"
@@ -469,7 +449,7 @@ def test_a_file_copied_over_another_of_the_same_mtime_and_size_is_noticed(
     assert found(live, "penguins") == ["one"]
 
 
-def test_the_index_of_another_format_is_written_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_an_index_of_another_format_is_rewritten(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one", "About walruses.")
     live_view(db, skills_dir).sync()
     state = db.parent / STATE_FILE
@@ -495,7 +475,7 @@ def test_thirty_worktrees_share_a_database_and_each_finds_its_own(
         assert place == str(tmp_path / f"tree-{number}" / "walrus")
 
 
-def test_many_single_changes_are_merged(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+def test_many_single_changes_are_compacted(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     live = live_view(db, skills_dir)
     for number in range(25):
         write_skill(f"walrus-{number}", "About walruses.")
@@ -507,7 +487,7 @@ def test_many_single_changes_are_merged(db: Path, skills_dir: Path, write_skill:
 
 
 @pytest.mark.parametrize("starts", [False, True], ids=["skillhub index", "a server that starts"])
-def test_what_short_lived_commands_left_is_tidied(
+def test_leftovers_of_short_commands_are_compacted(
     db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView], starts: bool
 ) -> None:
     def size() -> int:
@@ -518,7 +498,7 @@ def test_what_short_lived_commands_left_is_tidied(
             write_skill(f"walrus-{number}", "About walruses.", body=f"Revision {revision} of {number}. " * 100)
         live_view(db, skills_dir).view()
     for manifest in db.rglob("*.manifest"):
-        # As if a minute had passed: a reader may still have a version that was replaced just now.
+        # As if a minute had passed: readers may still use a version that was just replaced.
         os.utime(manifest, (manifest.stat().st_mtime - 60,) * 2)
     before, tidied = size(), threading.Event()
     live = live_view(db, skills_dir, background=starts)
@@ -533,7 +513,7 @@ def test_what_short_lived_commands_left_is_tidied(
     assert len(found(live, "walruses")) == 60
 
 
-def test_a_server_notices_changes_by_itself(
+def test_a_server_notices_changes_without_a_request(
     db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
 ) -> None:
     write_skill("one", "About walruses.")
@@ -547,7 +527,7 @@ def test_a_server_notices_changes_by_itself(
     assert found(live, "walruses") == ["one", "two"]
 
 
-def test_a_skill_that_is_written_while_the_index_is_written_is_listed_at_once(
+def test_a_skill_written_during_indexing_is_listed_at_once(
     db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
 ) -> None:
     write_skill("one", "About walruses.")
@@ -563,7 +543,7 @@ def test_a_skill_that_is_written_while_the_index_is_written_is_listed_at_once(
     assert found(live, "walruses") == ["one", "two"]
 
 
-def test_a_server_embeds_behind_its_answers(
+def test_a_server_embeds_in_the_background(
     db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
 ) -> None:
     write_skill("one", "About walruses.")
@@ -581,7 +561,7 @@ def test_a_server_embeds_behind_its_answers(
     assert done.wait(30)
 
 
-def test_closing_twice_and_before_the_start_is_harmless(db: Path, skills_dir: Path) -> None:
+def test_closing_twice_or_before_the_start_is_harmless(db: Path, skills_dir: Path) -> None:
     live = live_view(db, skills_dir, background=True)
     live.close()
     live.close()
@@ -589,7 +569,7 @@ def test_closing_twice_and_before_the_start_is_harmless(db: Path, skills_dir: Pa
         live.view()
 
 
-def test_without_an_index_and_without_automatic_indexing_no_skill_is_called_unknown(
+def test_without_any_index_no_skill_is_called_unknown(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")

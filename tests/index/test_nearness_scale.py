@@ -1,4 +1,4 @@
-"""The scale of nearness: what a cosine means with one model, from the vectors that a library has."""
+"""The nearness scale: the meaning of a model's cosines, estimated from the vectors of a library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUBJECTS = 30
 
 
 def library(skills: int, *, squeezed: float = 0.0, seed: int = 0) -> NDArray[np.float32]:
-    """Return unit vectors of skills on 30 subjects; with `squeezed`, all share that much of one direction."""
+    """Return unit vectors of skills on 30 subjects; `squeezed` is the share of one common direction."""
     random = np.random.default_rng(seed)
     subjects = random.standard_normal((SUBJECTS, 64))
     vectors = subjects[np.arange(skills) % SUBJECTS] + 0.5 * random.standard_normal((skills, 64))
@@ -29,7 +29,7 @@ def scale_of(vectors: NDArray[np.float32]) -> NearnessScale:
     return scale
 
 
-def test_a_pair_of_one_subject_is_near_and_a_pair_of_two_is_far() -> None:
+def test_pairs_of_one_subject_are_near_and_of_two_far() -> None:
     vectors = library(300)
     shares = scale_of(vectors).share(vectors[1:61] @ vectors[0])
     same = shares[SUBJECTS - 1 :: SUBJECTS]
@@ -37,7 +37,7 @@ def test_a_pair_of_one_subject_is_near_and_a_pair_of_two_is_far() -> None:
     assert np.delete(shares, [SUBJECTS - 1, 2 * SUBJECTS - 1]).max() < 0.4
 
 
-def test_a_model_whose_cosines_are_all_high_gives_the_same_shares() -> None:
+def test_a_model_with_high_cosines_gives_the_same_shares() -> None:
     free, squeezed = library(300), library(300, squeezed=0.6)
     plain, high = scale_of(free), scale_of(squeezed)
     assert high.far > plain.far + 0.4
@@ -45,13 +45,13 @@ def test_a_model_whose_cosines_are_all_high_gives_the_same_shares() -> None:
     assert np.abs(of_plain - of_high).mean() < 0.1
 
 
-def test_how_many_skills_there_are_changes_the_scale_little() -> None:
+def test_the_number_of_skills_hardly_changes_the_scale() -> None:
     few, many = scale_of(library(100)), scale_of(library(2_000))
     assert few.far == pytest.approx(many.far, abs=0.05)
     assert few.near == pytest.approx(many.near, abs=0.05)
 
 
-def test_a_second_copy_of_every_skill_changes_the_scale_little() -> None:
+def test_duplicated_skills_hardly_change_the_scale() -> None:
     once = library(150)
     twice = np.concatenate([once, once])
     assert scale_of(twice).near == pytest.approx(scale_of(once).near, abs=0.1)
@@ -62,7 +62,7 @@ def test_too_few_skills_have_no_scale() -> None:
     assert nearness_scale(library(FEWEST_SKILLS)) is not None
 
 
-def test_shares_stay_between_0_and_1_also_where_all_skills_say_the_same() -> None:
+def test_shares_stay_between_0_and_1_even_for_identical_skills() -> None:
     same = np.tile(library(1), (20, 1))
     cosines = np.array([-1.0, 0.0, 0.999, 1.0, np.nan], dtype=np.float32)
     for scale in (scale_of(same), NearnessScale(0.2, 0.5)):
@@ -75,6 +75,6 @@ def test_shares_stay_between_0_and_1_also_where_all_skills_say_the_same() -> Non
     assert NearnessScale(0.2, 0.5).share(known).tolist() == pytest.approx([0.0, 0.5, 1.0])
 
 
-def test_what_is_farther_than_usual_has_a_share_below_0_down_to_the_least_that_is_asked_for() -> None:
+def test_unusually_distant_pairs_have_a_bounded_negative_share() -> None:
     cosines = np.array([-1.0, 0.14, 0.5, np.nan], dtype=np.float32)
     assert NearnessScale(0.2, 0.5).share(cosines, least=-0.25).tolist() == pytest.approx([-0.25, -0.1, 0.5, 0.0])

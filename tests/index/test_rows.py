@@ -1,4 +1,4 @@
-"""Asking for vectors in batches: what is published when, and what a failure costs."""
+"""Embedding in batches: publication and failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.index import rows
 from skillhub_mcp.index.rows import BATCH_TEXTS, EmbeddingOptions, RowEmbedder, StoredVector
 
-# Only bounds how long a test can hang.
+# Limits how long a test can hang.
 LONG = 20.0
 
 
@@ -28,13 +28,13 @@ def texts(count: int) -> dict[str, str]:
 
 
 class Published(list[dict[str, StoredVector]]):
-    """What was published, one item for each time."""
+    """The published batches."""
 
     def __call__(self, vectors: Mapping[str, StoredVector]) -> None:
         self.append(dict(vectors))
 
 
-def test_every_text_gets_its_own_vector_whatever_batch_it_is_in() -> None:
+def test_every_text_gets_its_own_vector_in_any_batch() -> None:
     embedder, published = WordEmbedder(), Published()
     asked = texts(BATCH_TEXTS * 2 + 1)
     assert rows_of(embedder).embed(asked, published) is None
@@ -44,7 +44,7 @@ def test_every_text_gets_its_own_vector_whatever_batch_it_is_in() -> None:
         assert own[1] == pytest.approx(embedder.embed_query(own[0]))
 
 
-def test_an_embedder_that_is_best_given_few_texts_is_and_what_came_before_a_failure_is_kept() -> None:
+def test_batches_fit_the_embedder_and_survive_a_later_failure() -> None:
     embedder, published = WordEmbedder(), Published()
     embedder.texts_at_once = 3
     embedder.lasts = 2
@@ -52,7 +52,7 @@ def test_an_embedder_that_is_best_given_few_texts_is_and_what_came_before_a_fail
     assert [len(vectors) for vectors in published] == [6]
 
 
-def test_what_came_before_a_failure_is_published_and_the_rest_is_asked_for_again() -> None:
+def test_finished_batches_are_published_and_the_rest_is_retried() -> None:
     embedder, published = WordEmbedder(), Published()
     rows = rows_of(embedder, pause=0)
     asked = texts(BATCH_TEXTS * 2 + 1)
@@ -68,7 +68,7 @@ def test_many_vectors_are_published_in_between(monkeypatch: pytest.MonkeyPatch) 
     assert [len(vectors) for vectors in published] == [200, 200, 100]
 
 
-def test_after_a_failure_it_rests_longer_each_time_and_says_why_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_back_off_and_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     embedder = WordEmbedder()
     embedder.fails = True
     failures: list[bool] = []
@@ -90,7 +90,7 @@ def test_after_a_failure_it_rests_longer_each_time_and_says_why_once(caplog: pyt
     assert rows.pause == 0
 
 
-def test_a_call_that_hangs_is_abandoned_when_it_is_cancelled(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_hanging_call_is_abandoned_when_cancelled(caplog: pytest.LogCaptureFixture) -> None:
     cancelled, asked, go_on = threading.Event(), threading.Event(), threading.Event()
 
     class Hanging(WordEmbedder):
@@ -111,7 +111,7 @@ def test_a_call_that_hangs_is_abandoned_when_it_is_cancelled(caplog: pytest.LogC
     assert (published, caplog.records) == ([], [])
 
 
-def test_a_user_waits_no_longer_than_was_said_and_what_is_left_is_no_failure() -> None:
+def test_a_users_wait_is_limited_and_the_rest_is_not_a_failure() -> None:
     embedder, published = WordEmbedder(), Published()
     rows = rows_of(embedder)
     assert rows.embed(texts(3), published, seconds=0.0) is None
@@ -119,7 +119,7 @@ def test_a_user_waits_no_longer_than_was_said_and_what_is_left_is_no_failure() -
 
 
 @pytest.mark.parametrize("known", [None, 16])
-def test_vectors_of_a_length_that_does_not_fit_are_a_failure(known: int | None) -> None:
+def test_vectors_of_a_wrong_length_are_a_failure(known: int | None) -> None:
     embedder, published = WordEmbedder(dimension=16), Published()
 
     def shrink() -> None:

@@ -21,7 +21,7 @@ def skill(number: int, chosen: list[str]) -> SkillTerms:
 
 
 @given(LIBRARIES, LIBRARIES, st.randoms(use_true_random=False))
-def test_adding_removing_and_summing_count_as_if_from_the_beginning(
+def test_incremental_counts_equal_a_full_count(
     mine: list[list[str]], others: list[list[str]], chance: random.Random
 ) -> None:
     first = [skill(number, chosen) for number, chosen in enumerate(mine)]
@@ -34,7 +34,7 @@ def test_adding_removing_and_summing_count_as_if_from_the_beginning(
     assert counted(second, [builder.build()]) == counted([*kept, *second])
 
 
-def test_a_term_is_counted_once_a_skill_and_rarer_ones_weigh_more() -> None:
+def test_a_term_counts_once_a_skill_and_rare_terms_weigh_more() -> None:
     known = counted([skill(1, ["pdf", "pdf", "table"]), skill(2, ["pdf"]), skill(3, [])])
     assert [known.frequency(word) for word in ("pdf", "tabl", "share", "nobody")] == [2, 1, 3, 0]
     assert known.rarity("share") < known.rarity("pdf") < known.rarity("tabl") < known.rarity("nobody")

@@ -1,4 +1,4 @@
-"""Notices of the operating system that something below a root changed."""
+"""File system notifications for changes below a root."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from skillhub_mcp.skills.roots import make_roots
 pytestmark = pytest.mark.slow
 
 Writer = Callable[..., Path]
-# Notices come within milliseconds: this only bounds how long a test can hang.
+# Limits how long a test can hang; notifications come within milliseconds.
 LONG = 20.0
-# Longer than what one change causes can be apart: the debounce of a notice, and some.
+# Longer than the debounce of one change.
 QUIET = 0.3
 
 
 class Watched:
-    """A watcher, whether it called since, and with which paths each time."""
+    """A watcher, and the paths of each of its calls."""
 
     def __init__(self, *roots: Path) -> None:
         self.called = threading.Event()
@@ -39,19 +39,19 @@ class Watched:
         self.called.set()
 
     def start(self) -> None:
-        """Start the watcher, and wait until it says that every watch is set."""
+        """Start the watcher, and wait until every watch is set."""
         self.called.clear()
         assert self.watcher.start()
         assert self.called.wait(LONG), "the watches were not set"
         self.settle()
 
     def settle(self) -> None:
-        """Wait until no notice of an earlier change is on its way."""
+        """Wait until no earlier notification is pending."""
         while self.called.wait(QUIET):
             self.called.clear()
 
     def notices(self, change: Callable[[], object]) -> bool:
-        """Make one change, once, and return whether a notice came: a lost one is never made up for by another."""
+        """Make one change, once, and return whether a notification came."""
         self.settle()
         change()
         return self.called.wait(LONG)
@@ -64,7 +64,7 @@ def watched(skills_dir: Path) -> Iterator[Watched]:
     watched.watcher.stop()
 
 
-def test_it_says_what_changed_but_not_at_the_start_nor_where_that_is_much(
+def test_changed_paths_are_reported_unless_there_are_too_many(
     watched: Watched, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_skill("one") / "SKILL.md"
@@ -80,13 +80,13 @@ def test_it_says_what_changed_but_not_at_the_start_nor_where_that_is_much(
     assert watched.told[0] is None
 
 
-def test_much_is_counted_in_paths_however_often_each_is_told(
+def test_the_limit_counts_distinct_paths(
     watched: Watched, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_skill("one") / "SKILL.md"
     watched.start()
     watched.told.clear()
-    # Of a file that is replaced two paths are told, one of them as made and as gone.
+    # A replaced file reports two paths, one of them both created and deleted.
     monkeypatch.setattr(watcher, "_MOST_CHANGES", 2)
     beside = file.with_name("SKILL.md.new")
 
@@ -99,9 +99,7 @@ def test_much_is_counted_in_paths_however_often_each_is_told(
     assert {path for paths in watched.told for path in paths or ["everything"]} <= {str(file), str(beside)}
 
 
-def test_what_is_staged_in_the_hubs_own_directory_is_no_change(
-    watched: Watched, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_staged_files_are_not_a_change(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:
     file = write_skill("one") / "SKILL.md"
     watched.start()
     watched.told.clear()
@@ -136,7 +134,7 @@ def test_each_of_many_changes_is_noticed(watched: Watched, write_skill: Writer) 
         assert watched.called.wait(LONG)
 
 
-def test_a_change_while_the_watches_are_being_set_is_noticed(
+def test_a_change_during_the_setup_of_watches_is_noticed(
     watched: Watched, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = threading.Event()
@@ -160,7 +158,7 @@ def test_starting_twice_watches_once(watched: Watched) -> None:
     assert [thread.name for thread in threading.enumerate()].count("skillhub-watch") == 1
 
 
-def test_a_root_that_is_not_there_is_not_watched_and_is_once_it_is(tmp_path: Path) -> None:
+def test_a_missing_root_is_watched_once_it_exists(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "later")
     assert not watched.watcher.start()
     assert not watched.watcher.healthy
@@ -173,7 +171,7 @@ def test_a_root_that_is_not_there_is_not_watched_and_is_once_it_is(tmp_path: Pat
         watched.watcher.stop()
 
 
-def test_stopping_ends_the_thread_at_once_and_for_good(watched: Watched) -> None:
+def test_stopping_ends_the_thread_at_once(watched: Watched) -> None:
     watched.watcher.start()
     watched.watcher.stop()
     assert "skillhub-watch" not in [thread.name for thread in threading.enumerate()]
@@ -182,7 +180,7 @@ def test_stopping_ends_the_thread_at_once_and_for_good(watched: Watched) -> None
     assert "skillhub-watch" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_stopping_what_never_started_is_fine(tmp_path: Path) -> None:
+def test_stopping_before_the_start_is_harmless(tmp_path: Path) -> None:
     Watched(tmp_path).watcher.stop()
 
 
@@ -197,9 +195,7 @@ def test_reading_is_not_a_change(watched: Watched, skills_dir: Path, write_skill
     assert not watched.called.wait(QUIET)
 
 
-def test_a_root_that_is_made_or_replaced_later_is_overlooked_until_the_next_start(
-    skills_dir: Path, tmp_path: Path
-) -> None:
+def test_a_root_created_later_is_ignored_until_the_next_start(skills_dir: Path, tmp_path: Path) -> None:
     later = tmp_path / "later"
     both = Watched(skills_dir, later)
     try:
@@ -221,7 +217,7 @@ def test_a_root_that_is_made_or_replaced_later_is_overlooked_until_the_next_star
 
 
 @pytest.mark.parametrize("below", ["", "skills"])
-def test_a_link_that_is_switched_is_watched_at_its_new_place_each_time(tmp_path: Path, below: str) -> None:
+def test_a_switched_link_is_watched_at_each_new_target(tmp_path: Path, below: str) -> None:
     revisions = [tmp_path / f"revision-{number}" for number in range(3)]
     for revision in revisions:
         (revision / below).mkdir(parents=True)
@@ -239,7 +235,7 @@ def test_a_link_that_is_switched_is_watched_at_its_new_place_each_time(tmp_path:
         root.watcher.stop()
 
 
-def test_a_root_that_was_removed_is_watched_again_when_it_is_back(watched: Watched, skills_dir: Path) -> None:
+def test_a_removed_root_is_watched_again_when_it_returns(watched: Watched, skills_dir: Path) -> None:
     watched.start()
     assert watched.notices(lambda: shutil.rmtree(skills_dir))
     skills_dir.mkdir()
@@ -248,11 +244,11 @@ def test_a_root_that_was_removed_is_watched_again_when_it_is_back(watched: Watch
     assert watched.notices((skills_dir / "one").mkdir)
 
 
-def test_a_removed_root_counts_as_changed_even_if_one_with_its_inode_is_there(
+def test_a_removed_root_counts_as_changed_even_with_a_reused_inode(
     watched: Watched, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched.start()
-    # Whether a file system gives an inode out again at once is not ours to say.
+    # The file system decides whether it reuses an inode at once.
     places = watched.watcher._existing_roots()
     monkeypatch.setattr(watched.watcher, "_existing_roots", lambda: places)
     assert watched.notices(lambda: shutil.rmtree(skills_dir))
