@@ -20,13 +20,13 @@ from skillhub_mcp.store.tables import Target
 
 @dataclass(frozen=True)
 class Library:
-    """A library on this machine: the environment of its hub."""
+    """A local library: the environment of its hub."""
 
     environment: Mapping[str, str]
 
     @contextmanager
     def read(self) -> Iterator[LibraryToStore]:
-        """Yield what would be published, which was read a moment ago."""
+        """Yield the library to publish, read just now."""
         with hub_of(self.environment) as hub:
             yield library_to_publish(read_settings(self.environment)[0], hub)
 
@@ -38,7 +38,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Found:
-    """What a program finds in a publication: its row, the rows of skills by key, and the bytes of files by path."""
+    """A publication as read: its row, the skill rows by key, and file bytes by path."""
 
     publication: Mapping[str, Any]
     skills: Mapping[str, Mapping[str, Any]]
@@ -54,7 +54,7 @@ class Found:
 
 
 def found_at(target: Target, number: int | None = None) -> Found:
-    """Read a publication, the newest if no number is given, with LanceDB alone."""
+    """Read a publication with LanceDB alone; the newest without a number."""
     rows = {row["number"]: row for row in rows_of(target, "publications")}
     publication = rows[max(rows) if number is None else number]
     skills = rows_of(target, "skills", publication["skills_version"])
@@ -103,7 +103,7 @@ def replica_environment(target: Target, place: Path, **more: str) -> dict[str, s
 
 @contextmanager
 def replica(target: Target, place: Path, *, background: bool = False, **more: str) -> Iterator[SkillHub]:
-    """Yield a replica of a target: with `background` one that looks for publications by itself, as a server does."""
+    """Yield a replica of a target; with `background` it polls for publications, as a server does."""
     with hub_of(replica_environment(target, place, **more), background=background) as hub:
         if background:
             hub.start()
@@ -111,7 +111,7 @@ def replica(target: Target, place: Path, *, background: bool = False, **more: st
 
 
 def until(reached: Callable[[], object]) -> None:
-    """Wait until something is so. A test that waits for longer than half a minute fails."""
+    """Wait until a condition holds; fail after half a minute."""
     end = time.monotonic() + 30
     while not reached():
         assert time.monotonic() < end

@@ -1,4 +1,4 @@
-"""A replica hands on the bytes that the library's own hub does, without a skills directory."""
+"""A replica publishes the same bytes as the library's own hub, without a skills directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def given(hub: SkillHub) -> list[tuple[Artifact, bytes]]:
     return [(one, giver.artifact(giver.find(one.name)[1])) for one in giver.all()]
 
 
-def test_every_replica_hands_on_the_same_bytes(
+def test_every_replica_publishes_the_same_bytes(
     library: Library, directory: Target, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     walrus = write_skill("walrus", files={"notes/diet.md": "Herring.\r\n", "run.sh": "echo"})

@@ -1,4 +1,4 @@
-"""Two replicas as processes, before one bucket: what a publisher writes each serves, also without the storage."""
+"""Two replica processes on one bucket serve each publication, even without the storage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 async def served(url: str, token: str, mode: str) -> dict[str, Any]:
-    """What a bearer gets of a replica, each way to a skill."""
+    """Return what a bearer gets from a replica in every way."""
     async with bearer(url, token, mode) as hub:
         found = await hub.call("search_skills", query="feed the walrus")
         loaded = await hub.call("load_skill", skill_name="walrus")
@@ -48,7 +48,7 @@ def ready(url: str, token: str) -> dict[str, Any]:
 
 
 def until_ready(urls: list[str], token: str, **wanted: object) -> None:
-    """Wait until every replica says so; the bound is how long a test can hang."""
+    """Wait until every replica agrees; fail at a limit."""
     end = time.monotonic() + 60
     for url in urls:
         while ready(url, token).items() & wanted.items() != wanted.items():
@@ -56,7 +56,7 @@ def until_ready(urls: list[str], token: str, **wanted: object) -> None:
             time.sleep(0.05)
 
 
-def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll_back(
+def test_two_replicas_follow_publications_without_storage_and_roll_back(
     hub_environment: dict[str, str], bucket: Target, s3: ObjectStorage, tmp_path: Path, write_skill: SkillWriter
 ) -> None:
     publisher = {**hub_environment, "SKILLHUB_STORAGE_OPTIONS": s3.setting}
@@ -77,7 +77,7 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
     }
 
     async def both(token: str) -> list[dict[str, Any]]:
-        # A client of another era at each.
+        # Clients of different protocols.
         return [await served(url, token, mode) for url, mode in zip(urls, ("auto", "legacy"), strict=True)]
 
     with serving(replica, "--read-only") as one, serving(replica, "--read-only") as two:
@@ -90,7 +90,7 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
             assert "Feeds the walrus." in answer["texts"][1]
             assert answer["tools"] == {"search_skills", "load_skill", "read_skill_file"}
             assert str(tmp_path) not in answer["all"]
-        # A stream has begun before it has the answer, so that no balancer could ask the other replica any more.
+        # A stream starts before its answer, so a balancer cannot try the other replica any more.
         assert {knock(url, whole).headers["content-type"] for url in urls} == {"application/json"}
         for answer in asyncio.run(both(part)):
             assert (answer["found"], answer["code"]) == (["otter"], "SKILL_NOT_FOUND")

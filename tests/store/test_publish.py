@@ -1,4 +1,4 @@
-"""Publishing a library, to a directory and to S3, and what any program with LanceDB reads there."""
+"""Publishing a library to a directory and to S3, readable by any program with LanceDB."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def three(write_skill: SkillWriter) -> None:
 THREE = ["hub/pdf", "hub/sql", "hub/team/git"]
 
 
-def test_lancedb_alone_finds_a_skill_by_full_text_and_reads_its_files(
+def test_lancedb_alone_finds_a_skill_and_reads_its_files(
     library: Library, three: None, skills_dir: Path, target: Target
 ) -> None:
     (skills_dir / "pdf/scripts/fill.sh").chmod(0o755)
@@ -63,7 +63,7 @@ def test_a_skill_file_in_other_letter_case_is_published(
     assert found_at(target).keys == THREE
 
 
-def test_a_file_that_several_skills_have_is_stored_once(library: Library, three: None, target: Target) -> None:
+def test_a_file_shared_by_several_skills_is_stored_once(library: Library, three: None, target: Target) -> None:
     report = library.publish(target)
     assert (report.files, report.new_files, len(rows_of(target, "files"))) == (6, 5, 5)
 
@@ -91,7 +91,7 @@ def test_a_fresh_checkout_on_another_machine_is_no_change(
     assert objects_at(directory) == before
 
 
-def test_a_second_publication_writes_only_what_changed(
+def test_a_second_publication_writes_only_changes(
     library: Library, write_skill: SkillWriter, skills_dir: Path, target: Target
 ) -> None:
     for number in range(30):
@@ -119,10 +119,10 @@ def test_a_second_publication_writes_only_what_changed(
     assert (earlier.files, earlier.keys) == (before.files, before.keys)
 
 
-# What is not published
+# Skipped skills
 
 
-def test_what_is_not_served_is_not_published_and_reported(
+def test_unserved_skills_are_reported_and_not_published(
     library: Library, three: None, write_skill: SkillWriter, directory: Target, tmp_path: Path
 ) -> None:
     write_skill("secret", "Is filtered.", body="# Zyzzyva\n")
@@ -199,7 +199,7 @@ def made_executable(pdf: Path) -> None:
         (made_executable, "while it is copied"),
     ],
 )
-def test_a_locked_skill_that_changes_between_check_and_copy_is_left_out(
+def test_a_locked_skill_that_changes_before_the_copy_is_left_out(
     library: Library,
     three: None,
     skills_dir: Path,
@@ -248,7 +248,7 @@ def test_a_locked_skill_is_published_with_its_links(
     assert "hub/pdf/.hidden" not in files
 
 
-def test_a_skill_that_changes_while_it_is_read_is_not_published_in_parts(
+def test_a_skill_that_changes_during_reading_is_not_published(
     library: Library, three: None, skills_dir: Path, target: Target
 ) -> None:
     with library.read() as read:
@@ -264,7 +264,7 @@ def test_a_skill_that_changes_while_it_is_read_is_not_published_in_parts(
 # Dry runs
 
 
-def test_a_dry_run_writes_nothing_and_reports_what_is_then_published(
+def test_a_dry_run_writes_nothing_and_reports_the_publication(
     library: Library, three: None, target: Target, skills_dir: Path
 ) -> None:
     for is_edited in (False, False, True):
@@ -279,7 +279,7 @@ def test_a_dry_run_writes_nothing_and_reports_what_is_then_published(
     assert (done.number, done.modified, done.new_files) == (2, ["hub/pdf"], 1)
 
 
-# What is kept, and going back
+# Retention and rollback
 
 
 def publish_numbered(library: Library, write_skill: SkillWriter, target: Target, number: int, **options: Any) -> Any:
@@ -287,7 +287,7 @@ def publish_numbered(library: Library, write_skill: SkillWriter, target: Target,
     return library.publish(target, **options)
 
 
-def test_the_newest_publications_are_kept_and_the_files_of_others_removed(
+def test_the_newest_publications_are_kept_and_old_files_removed(
     library: Library, write_skill: SkillWriter, target: Target
 ) -> None:
     reports = [publish_numbered(library, write_skill, target, number, keep=2, keep_days=0) for number in (1, 2, 3, 4)]
@@ -298,7 +298,7 @@ def test_the_newest_publications_are_kept_and_the_files_of_others_removed(
     assert {b"1", b"2"}.isdisjoint(row["content"] for row in rows_of(target, "files"))
 
 
-def test_publications_of_the_last_days_are_kept_whatever_their_number(
+def test_publications_of_the_last_days_are_kept_in_any_number(
     library: Library, write_skill: SkillWriter, directory: Target
 ) -> None:
     for number in (1, 2, 3):
@@ -306,7 +306,7 @@ def test_publications_of_the_last_days_are_kept_whatever_their_number(
     assert [one.number for one in publications(directory)] == [3, 2, 1]
 
 
-def test_a_rollback_publishes_again_what_an_earlier_publication_had(
+def test_a_rollback_republishes_an_earlier_publication(
     library: Library, write_skill: SkillWriter, target: Target
 ) -> None:
     for number in (1, 2):
@@ -321,7 +321,7 @@ def test_a_rollback_publishes_again_what_an_earlier_publication_had(
     assert found_at(target).files["hub/pdf/a.txt"] == b"2"
 
 
-def test_a_rollback_survives_a_clean_up_of_the_publication_that_it_repeats(
+def test_a_rollback_survives_a_clean_up_of_its_original(
     library: Library, write_skill: SkillWriter, directory: Target
 ) -> None:
     for number in (1, 2):
@@ -337,7 +337,7 @@ def test_a_rollback_survives_a_clean_up_of_the_publication_that_it_repeats(
 
 @pytest.mark.parametrize("table", ["files", "skills"])
 @pytest.mark.parametrize("damage", ["removed", "cut short"])
-def test_an_object_that_was_damaged_is_published_again(
+def test_a_damaged_object_is_published_again(
     library: Library, three: None, directory: Target, table: str, damage: str
 ) -> None:
     library.publish(directory)
@@ -357,7 +357,7 @@ def test_rebuild_replaces_a_publication_with_a_flipped_bit(library: Library, thr
     assert found_at(directory).keys == THREE
 
 
-def test_a_list_of_publications_that_cannot_be_read_is_reported_with_the_repair(
+def test_an_unreadable_list_of_publications_is_reported_with_a_fix(
     library: Library, three: None, directory: Target
 ) -> None:
     library.publish(directory)
@@ -389,7 +389,7 @@ def test_a_bucket_that_refuses_a_table_keeps_the_last_publication(
 
 
 @pytest.mark.slow
-def test_a_bucket_that_fails_once_is_asked_again(
+def test_a_failed_request_to_a_bucket_is_retried(
     library: Library, three: None, s3: ObjectStorage, bucket: Target
 ) -> None:
     for table in ("files", "skills", "publications"):
@@ -399,7 +399,7 @@ def test_a_bucket_that_fails_once_is_asked_again(
     assert found_at(bucket).keys == THREE
 
 
-def test_a_target_that_cannot_be_written_is_named(library: Library, three: None, directory: Target) -> None:
+def test_an_unwritable_target_is_named(library: Library, three: None, directory: Target) -> None:
     Path(directory.name).write_text("mine")
     with pytest.raises(StorageUnavailable, match="publication cannot be used"):
         library.publish(directory)
@@ -413,11 +413,11 @@ def test_a_read_only_target_is_named(library: Library, three: None, directory: T
         library.publish(directory)
 
 
-# What one change costs
+# Cost of one change
 
 
 @pytest.mark.slow
-def test_one_changed_skill_of_1000_costs_few_requests_and_little_space(
+def test_one_change_in_1000_skills_costs_few_requests_and_bytes(
     library: Library, write_skill: SkillWriter, s3: ObjectStorage, bucket: Target
 ) -> None:
     for number in range(1_000):
@@ -431,5 +431,5 @@ def test_one_changed_skill_of_1000_costs_few_requests_and_little_space(
     asked = list(s3.faults.paths)
     written = sum(size for path, size in objects_at(bucket).items() if path not in before)
     assert written <= 1_000_000
-    # Each table that LanceDB opens, reads or writes costs some requests, however little it is.
+    # Each table that LanceDB opens, reads or writes costs some requests.
     assert len(asked) <= 75, "\n".join(asked)

@@ -1,4 +1,4 @@
-"""A replica: which publication it serves, from where, and what happens when the storage fails."""
+"""A replica: the served publication, its mirror, and failures of the storage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def away(target: Target) -> Path:
 
 
 def objects_of(mirrors: Path) -> list[Path]:
-    """Return the objects in the mirror, that of manifests and of data alike."""
+    """Return the objects in the mirror, both manifests and data."""
     return [path for path in mirrors.glob("*/*.lance/**/*") if path.is_file()]
 
 
@@ -55,10 +55,10 @@ def mirrors(tmp_path: Path) -> Path:
     return tmp_path / "mirrors"
 
 
-# What is served
+# Serving
 
 
-def test_it_finds_loads_and_reads_what_was_published_without_a_skills_directory(
+def test_it_serves_a_publication_without_a_skills_directory(
     library: Library, target: Target, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"notes/diet.md": "Herring.", "run.sh": "echo"})
@@ -82,7 +82,7 @@ def test_it_finds_loads_and_reads_what_was_published_without_a_skills_directory(
     assert not os.access(directory / "SKILL.md", os.X_OK)
 
 
-def test_another_publication_is_served_without_a_restart_and_earlier_finds_can_still_be_read(
+def test_a_new_publication_is_served_and_earlier_hits_can_still_be_read(
     library: Library, directory: Target, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"diet.md": "Herring."})
@@ -109,7 +109,7 @@ def test_another_publication_is_served_without_a_restart_and_earlier_finds_can_s
 
 
 @pytest.mark.slow
-def test_searches_during_publications_and_rollbacks_see_one_library_and_never_a_mixture(
+def test_searches_during_publications_never_see_a_mixture(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     def publish(number: int) -> None:
@@ -145,7 +145,7 @@ def test_searches_during_publications_and_rollbacks_see_one_library_and_never_a_
     assert mixed == []
 
 
-def test_names_and_sources_are_those_of_the_publication_and_no_path_is_of_this_machine(
+def test_names_and_sources_are_the_publications_without_local_paths(
     hub_environment: dict[str, str],
     directory: Target,
     tmp_path: Path,
@@ -155,7 +155,7 @@ def test_names_and_sources_are_those_of_the_publication_and_no_path_is_of_this_m
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write_skill("walrus", "Feeds the walrus.", body="Mine.", root=tmp_path / "home" / ".agents" / "skills")
     write_skill("walrus", "Feeds the walrus of all.", body="Ours.")
-    # Neither its name nor its source says which of these is meant.
+    # Neither the name nor the source is unique.
     write_skill("walrus", "Feeds the walrus twice.", body="Also ours.", directory="deep/walrus")
     own = {**hub_environment, "HOME": str(tmp_path / "home"), "SKILLHUB_ROOTS": "user,hub"}
     Library(own).publish(directory)
@@ -190,25 +190,25 @@ def test_filters_and_strictness_are_the_replicas_own(
         assert {entry.name for entry in hub.registry_index(REGISTRY_LENIENT).skills} >= {"Odd Name"}
 
 
-def test_what_a_replica_is_asked_to_write_is_refused(
+def test_a_replica_refuses_to_write(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
     library.publish(directory)
     with replica(directory, tmp_path) as hub, pytest.raises(IndexUnavailable, match="writes no index"):
         hub.refresh(SyncDepth.REBUILD)
-    # Nor does a hub of directories write its index into a publication.
+    # A hub of directories does not write its index into a publication either.
     before = objects_at(directory)
     with pytest.raises(InvalidSetting, match="in which no index is written"), hub_of({"DB_PATH": directory.name}):
         pass
     assert objects_at(directory) == before
 
 
-# What it asks the storage for
+# Requests to the storage
 
 
 @pytest.mark.slow
-def test_only_what_changed_is_fetched_and_searches_ask_for_nothing(
+def test_only_changes_are_fetched_and_searches_request_nothing(
     library: Library, bucket: Target, s3: ObjectStorage, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for number in range(20):
@@ -249,7 +249,7 @@ def test_only_what_changed_is_fetched_and_searches_ask_for_nothing(
         ("wrong", "skills.lance/"),
     ],
 )
-def test_a_storage_that_fails_or_lies_is_served_around_and_reported_once(
+def test_a_failing_storage_is_reported_once_and_keeps_serving(
     library: Library,
     bucket: Target,
     s3: ObjectStorage,
@@ -285,7 +285,7 @@ def test_a_storage_that_fails_or_lies_is_served_around_and_reported_once(
 
 
 @pytest.mark.slow
-def test_a_slow_storage_keeps_no_caller_waiting_and_the_probe_stays_green(
+def test_a_slow_storage_delays_no_caller_and_keeps_the_probe_green(
     library: Library, bucket: Target, s3: ObjectStorage, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     with replica(bucket, tmp_path, background=True) as hub:
@@ -301,7 +301,7 @@ def test_a_slow_storage_keeps_no_caller_waiting_and_the_probe_stays_green(
         until(lambda: s3.faults.requests["GET"] > began)
         assert [hit.handle for hit in hub.search("walrus").hits] == ["walrus"]
         assert hub.load("walrus").instructions == "Fish."
-        # All of that while one request was not answered.
+        # All of this during one unanswered request.
         assert s3.faults.requests["GET"] == began + 1
         assert (probe(hub)[0], probe(hub)[1]["index"]) == (200, "ready")
         assert probe(hub, anonymous=True)[1].keys() == {"index", "storage"}
@@ -314,7 +314,7 @@ def probe(hub: SkillHub, *, anonymous: bool = False) -> tuple[int, dict[str, obj
     return answer.status_code, told
 
 
-def test_a_replica_that_starts_while_the_storage_is_away_serves_its_mirror(
+def test_a_replica_without_storage_starts_from_its_mirror(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.")
@@ -331,7 +331,7 @@ def test_a_replica_that_starts_while_the_storage_is_away_serves_its_mirror(
         until(partial(storage_is, hub, StorageState.OK))
 
 
-def test_without_storage_and_mirror_it_says_so_and_serves_what_is_published_then(
+def test_without_storage_and_mirror_it_reports_and_recovers(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
@@ -343,7 +343,7 @@ def test_without_storage_and_mirror_it_says_so_and_serves_what_is_published_then
         assert hub.load("walrus")
 
 
-def test_a_publication_of_an_earlier_skillhub_is_refused_with_the_repair(
+def test_a_publication_of_an_older_version_is_refused_with_a_fix(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     Path(directory.name).mkdir()
@@ -396,7 +396,7 @@ def test_a_damaged_mirror_is_fetched_again(
     assert {path: path.read_bytes() for path in objects_of(mirrors)} == whole
 
 
-def test_a_check_finds_damage_that_came_while_the_mirror_is_served(
+def test_a_check_finds_damage_of_a_mirror_in_use(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path, mirrors: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.")
@@ -411,7 +411,7 @@ def test_a_check_finds_damage_that_came_while_the_mirror_is_served(
 
 
 @pytest.mark.parametrize("deleted", ["", "*", "*/publication.json", "*/skills.lance"])
-def test_a_mirror_that_was_deleted_is_there_again_after_a_restart(
+def test_a_deleted_mirror_is_restored_after_a_restart(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path, mirrors: Path, deleted: str
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.")
@@ -428,7 +428,7 @@ def test_a_mirror_that_was_deleted_is_there_again_after_a_restart(
         assert hub.load("walrus").instructions == "Fish."
 
 
-def test_a_copy_of_a_skill_that_was_changed_is_made_again(
+def test_a_modified_copy_of_a_skill_is_restored(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"diet.md": "Herring."})
@@ -441,12 +441,12 @@ def test_a_copy_of_a_skill_that_was_changed_is_made_again(
     with replica(directory, tmp_path) as hub:
         assert hub.read_file("walrus", "diet.md").content == "Herring."
         assert [file.path for file in hub.list_files("walrus")[0]] == ["SKILL.md", "diet.md"]
-        # Also one that is removed while it is in use.
+        # Also while it is in use.
         shutil.rmtree(copy)
         assert hub.read_file("walrus", "diet.md").content == "Herring."
 
 
-def test_files_that_cannot_be_read_are_reported_and_the_rest_is_served(
+def test_unreadable_files_are_reported_and_the_rest_is_served(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path, mirrors: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.")
@@ -466,7 +466,7 @@ def test_files_that_cannot_be_read_are_reported_and_the_rest_is_served(
 
 @pytest.mark.parametrize("damage", [cut, flip, Path.unlink])
 @pytest.mark.parametrize("table", ["files", "skills"])
-def test_a_damaged_publication_is_reported_and_served_again_after_the_repair(
+def test_a_damaged_publication_is_reported_and_served_after_a_fix(
     library: Library,
     directory: Target,
     write_skill: SkillWriter,

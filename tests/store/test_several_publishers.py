@@ -1,4 +1,4 @@
-"""Publishers at once, and publishers that are killed: a reader finds one publication, whole, whatever happens."""
+"""Concurrent and killed publishers: a reader always finds one complete publication."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillhub_mcp.errors import PublicationBusy
 from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
 from skillhub_mcp.store.tables import PublicationTables, Target
 
-# How often a publisher is killed at a random moment, in a directory and in a bucket.
+# Kills at random moments, in a directory and in a bucket.
 KILLS = int(os.environ.get("SKILLHUB_KILLS", "2"))
 
 _CHILD = """
@@ -45,7 +45,7 @@ with Library(said["environment"]).read() as library:
 
 
 class Publisher:
-    """A process that publishes a library each time that it is told to."""
+    """A process that publishes a library on request."""
 
     def __init__(self, library: Library, target: Target) -> None:
         said = {"url": target.name, "options": dict(target.options), "environment": dict(library.environment)}
@@ -72,7 +72,7 @@ class Publisher:
         return self.process.stdout.readline()
 
     def end(self, *, kill: bool = False) -> str:
-        """End the process, and return what it printed meanwhile."""
+        """End the process, and return its output."""
         if kill:
             self.process.kill()
         out, _ = self.process.communicate(timeout=300)
@@ -89,7 +89,7 @@ def write_library(write_skill: SkillWriter, folder: Path, names: list[str]) -> P
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "has_publication"), [("directory", False), ("bucket", True)])
-def test_publishers_at_once_lose_nothing_and_double_nothing(
+def test_concurrent_publishers_lose_and_duplicate_nothing(
     hub_environment: Mapping[str, str],
     write_skill: SkillWriter,
     request: pytest.FixtureRequest,
@@ -109,7 +109,7 @@ def publish_at_once(
     *,
     has_publication: bool,
 ) -> None:
-    """Have two processes publish two libraries at once, and check what is there afterwards."""
+    """Publish two libraries from two processes at once, and check the result."""
     names = ["one", "two"]
     publishers = {}
     for name in names:
@@ -127,7 +127,7 @@ def publish_at_once(
         for number, is_changed in map(json.loads, publisher.end().splitlines()):
             assert not is_changed or number not in told
             told.setdefault(number, name)
-    # Each number that a publisher was told is a publication with its skills, and there is no other.
+    # The publications are exactly the reported numbers, each with its skills.
     assert sorted(one.number for one in publications(target)) == sorted(told) == list(range(1, len(told) + 1))
     for number, name in told.items():
         found = found_at(target, number)
@@ -135,7 +135,7 @@ def publish_at_once(
         assert found.files["hub/shared/notes.txt"] == f"{name} shared".encode()
 
 
-def test_a_publisher_that_another_overtakes_begins_again(
+def test_an_overtaken_publisher_starts_again(
     library: Library, write_skill: SkillWriter, directory: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("a", "Does a.")
@@ -146,7 +146,7 @@ def test_a_publisher_that_another_overtakes_begins_again(
     assert found_at(directory).keys == ["hub/a", "hub/b"]
 
 
-def test_a_publisher_that_is_overtaken_every_time_says_so_and_publishes_nothing(
+def test_a_publisher_overtaken_every_time_gives_up_and_publishes_nothing(
     library: Library, write_skill: SkillWriter, directory: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("a", "Does a.")
@@ -159,7 +159,7 @@ def test_a_publisher_that_is_overtaken_every_time_says_so_and_publishes_nothing(
 
 
 def overtake(monkeypatch: pytest.MonkeyPatch, target: Target, *, times: int) -> None:
-    """Roll back to publication 1 in the moment before another publisher commits."""
+    """Roll back to publication 1 just before another publisher commits."""
     commit, left = PublicationTables.commit, [None] * times
 
     def overtaken(self: PublicationTables, *args: Any, **named: Any) -> None:
@@ -174,11 +174,11 @@ def overtake(monkeypatch: pytest.MonkeyPatch, target: Target, *, times: int) -> 
 
 
 class _Killed(BaseException):
-    """The end of a publisher."""
+    """The exit of a publisher."""
 
 
 @pytest.mark.parametrize("step", ["write_files", "write_skills", "merged", "commit"])
-def test_a_publisher_that_ends_before_a_step_leaves_a_whole_publication(
+def test_a_publisher_that_ends_before_a_step_leaves_a_complete_publication(
     library: Library,
     write_skill: SkillWriter,
     skills_dir: Path,
@@ -210,7 +210,7 @@ def test_a_publisher_that_ends_before_a_step_leaves_a_whole_publication(
 
 
 @pytest.mark.slow
-def test_a_publisher_killed_at_any_moment_leaves_the_old_or_the_new_library_whole(
+def test_a_killed_publisher_leaves_the_old_or_the_new_library(
     library: Library, write_skill: SkillWriter, skills_dir: Path, target: Target
 ) -> None:
     write_library(write_skill, skills_dir, ["a", "b", *(f"other-{number}" for number in range(20))])
@@ -218,7 +218,7 @@ def test_a_publisher_killed_at_any_moment_leaves_the_old_or_the_new_library_whol
     began = time.monotonic()
     write_skill("b", "Does b, at first.")
     library.publish(target)
-    # The moments are spread over about as long as a publication takes.
+    # The moments are spread over about the duration of a publication.
     longest = time.monotonic() - began
     before, chance = found_at(target), random.Random(7)
     for kill in range(KILLS):

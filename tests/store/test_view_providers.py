@@ -1,4 +1,4 @@
-"""What the hub asks of whoever provides skills and their index: the same of directories and of a publication."""
+"""The contract of view providers: the same for directories and publications."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skillhub_mcp.store.tables import open_target
 
 @dataclass(frozen=True)
 class Provided:
-    """A provider of the skills in a directory; `update` has it see what is there now."""
+    """A provider of the skills in a directory; `update` rescans it."""
 
     views: ViewSource
     update: Callable[[], object]
@@ -73,7 +73,7 @@ def found(views: ViewSource, query: str) -> list[str]:
     return [Path(hit.directory).name for hit in text_hits(index, query, limit=5, among=among)]
 
 
-def test_the_first_who_asks_waits_for_skills_and_index(provided: Provided) -> None:
+def test_the_first_caller_waits_for_skills_and_index(provided: Provided) -> None:
     assert provided.views.peek() is None
     assert [skill.name for skill in provided.views.snapshot().skills] == ["Odd Name", "walrus"]
     assert found(provided.views, "walrus") == ["walrus"]
@@ -83,7 +83,7 @@ def test_the_first_who_asks_waits_for_skills_and_index(provided: Provided) -> No
     assert view.problem is None
 
 
-def test_a_view_stays_as_it_is_while_another_takes_its_place(provided: Provided, write_skill: SkillWriter) -> None:
+def test_a_view_does_not_change_while_another_replaces_it(provided: Provided, write_skill: SkillWriter) -> None:
     views = provided.views
     before, index = views.view()
     changed = threading.Event()
@@ -96,7 +96,7 @@ def test_a_view_stays_as_it_is_while_another_takes_its_place(provided: Provided,
     assert index.statistics.skills == 2
 
 
-def test_what_was_written_a_moment_ago_is_seen_by_who_asks_for_what_is_fresh(
+def test_a_fresh_view_sees_the_latest_writes(
     provided: Provided, write_skill: SkillWriter
 ) -> None:
     provided.views.view()
@@ -106,22 +106,22 @@ def test_what_was_written_a_moment_ago_is_seen_by_who_asks_for_what_is_fresh(
     assert "otter" in {skill.name for skill in provided.views.snapshot(fresh=True).skills}
 
 
-def test_other_rules_admit_others_of_the_same_skills(provided: Provided) -> None:
+def test_other_rules_admit_other_skills(provided: Provided) -> None:
     assert [skill.name for skill in provided.views.snapshot(admission=STRICT).skills] == ["walrus"]
     assert len(provided.views.snapshot().skills) == 2
 
 
-def test_an_index_that_could_not_be_read_is_replaced_before_the_next_answer(provided: Provided) -> None:
+def test_an_unreadable_index_is_replaced_before_the_next_answer(provided: Provided) -> None:
     _, index = provided.views.view()
     try:
         assert provided.views.view(instead_of=index)[1] is not index
     except IndexUnavailable as error:
-        # A publication whose index is damaged as it was published has none; that is said, and not tried for ever.
+        # A publication with a damaged index reports it, and does not retry for ever.
         assert "cannot be searched" in error.message  # noqa: PT017
 
 
 @pytest.mark.parametrize("make", PROVIDERS)
-def test_without_threads_one_look_answers_every_query(
+def test_without_threads_one_scan_answers_every_query(
     make: Callable[..., Provided], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
