@@ -80,3 +80,10 @@ def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownN
         "/r.json",
         "has rules for skills that are not here: 'csv-raeder' (did you mean 'csv-reader'?)",
     )
+
+
+def test_a_glob_and_a_group_that_select_nothing_yet_are_no_mistake() -> None:
+    known = KnownNames(())
+    assert known.unknown_to_rules(["internal-*", "source:project", "tag:x"]) == ()
+    assert known.unknown_skills(Visibility(names=frozenset({"Internal-*", "category:x"}))) == ()
+    assert [one.name for one in known.unknown_to_rules(["internal-notes"])] == ["internal-notes"]

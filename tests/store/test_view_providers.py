@@ -96,9 +96,7 @@ def test_a_view_does_not_change_while_another_replaces_it(provided: Provided, wr
     assert index.statistics.skills == 2
 
 
-def test_a_fresh_view_sees_the_latest_writes(
-    provided: Provided, write_skill: SkillWriter
-) -> None:
+def test_a_fresh_view_sees_the_latest_writes(provided: Provided, write_skill: SkillWriter) -> None:
     provided.views.view()
     write_skill("otter", "Floats with the otter.")
     provided.update()

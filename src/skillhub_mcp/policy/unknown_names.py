@@ -10,7 +10,7 @@ from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name, near_names
-from skillhub_mcp.skills.selectors import selects, terms_of
+from skillhub_mcp.skills.selectors import is_selector
 from skillhub_mcp.skills.snapshot import Problem
 
 _SHOWN = 12
@@ -35,16 +35,12 @@ class KnownNames:
 
     def unknown_to_rules(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
         """Return those of `names`, as rules have them, that no skill has."""
-        terms = list(map(terms_of, self.skills))
-        unknown = (name for name in names if not any(selects(name, one) for one in terms))
-        return _unknown(unknown, self._nameable)
+        return self._unknown(names, {name for skill in self.skills for name in (skill.name, skill.alias)})
 
     def unknown_skills(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the names in a filter that no skill has."""
-        terms = [tuple(map(fold_name, (skill.name, *terms_of(skill)))) for skill in self.skills]
-        named = sorted(visibility.names or ())
-        unknown = (name for name in named if not any(selects(fold_name(name), one) for one in terms))
-        return _unknown(unknown, self._nameable)
+        known = {fold_name(name) for skill in self.skills for name in (skill.name, skill.alias)}
+        return self._unknown(sorted(visibility.names or ()), known)
 
     def unknown_categories(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the categories in a filter that no skill has."""
@@ -52,9 +48,11 @@ class KnownNames:
         known = set(map(fold_name, categories))
         return _unknown((one for one in sorted(visibility.categories or ()) if fold_name(one) not in known), categories)
 
-    @property
-    def _nameable(self) -> set[str]:
-        return {term for skill in self.skills for term in (skill.name, *terms_of(skill)) if term}
+    def _unknown(self, names: Iterable[str], known: Collection[str]) -> tuple[UnknownName, ...]:
+        # A glob or a group may wait for its first skill.
+        exact = (name for name in names if not is_selector(name))
+        unknown = (name for name in exact if name not in known and fold_name(name) not in known)
+        return _unknown(unknown, {skill.alias or skill.name for skill in self.skills})
 
 
 def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:
