@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,11 @@ from tests.conftest import SkillWriter
 from tests.publishing.conftest import Later
 from tests.traversal import SECRET, plant
 
-from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, PublishedEntry, PublishedFile, refresh_entry
+from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, PublishedEntry, refresh_entry
 
 
-def made(
-    skill: Path, before: PublishedEntry | None = None, *, name: str = "demo", serve_dotfiles: bool = False
-) -> PublishedEntry:
-    return refresh_entry(str(skill), name, before, serve_dotfiles=serve_dotfiles)
+def made(skill: Path, before: PublishedEntry | None = None, *, name: str = "demo") -> PublishedEntry:
+    return refresh_entry(str(skill), name, before, serve_dotfiles=False)
 
 
 def digest(content: bytes) -> str:
@@ -27,40 +24,6 @@ def digest(content: bytes) -> str:
 
 def paths(entry: PublishedEntry) -> list[str]:
     return [file.path for file in entry.files]
-
-
-def test_every_file_is_there_once_with_the_size_and_the_digest_of_its_bytes(write_skill: SkillWriter) -> None:
-    files = {
-        "empty.txt": b"",
-        "crlf.txt": b"a\r\nb\r\n",
-        "bom.txt": b"\xef\xbb\xbfa",
-        "latin.txt": b"\xe4",
-        "every byte.bin": bytes(range(256)),
-        "docs/\u00dcbersicht \u6982\u8981 #1?%.md": "ä".encode(),
-        "nested/SKILL.md": b"---\nname: nested\ndescription: Another.\n---\n",
-        "data.json": b"{}",
-    }
-    skill = write_skill("demo", files=files)
-    entry = made(skill)
-    content = (skill / "SKILL.md").read_bytes()
-    assert {file.path: (file.size, file.digest) for file in entry.files} == {
-        path: (len(held), digest(held)) for path, held in {"SKILL.md": content, **files}.items()
-    }
-    assert len(paths(entry)) == len(set(paths(entry)))
-    assert {file.path for file in entry.files if not file.is_text} == {"latin.txt", "every byte.bin"}
-    assert (entry.changes, entry.withheld) == ((), None)
-    assert entry.file("data.json") == PublishedFile("data.json", 2, digest(b"{}"), is_text=True)
-    assert entry.file("data") is None
-
-
-def test_the_digest_of_an_adapted_skill_is_of_the_bytes_that_are_served(write_skill: SkillWriter) -> None:
-    entry = made(write_skill("Wild Name", directory="demo"))
-    served = (
-        b'---\nname: "demo"\ndescription: "Does one thing well. Use when that thing is wanted."\n---\n# How\n\nDo it.\n'
-    )
-    assert entry.files == (PublishedFile("SKILL.md", len(served), digest(served), is_text=True),)
-    assert entry.changes == ("name: 'demo' instead of 'Wild Name'",)
-    assert entry.frontmatter["name"] == "demo"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
@@ -81,12 +44,6 @@ def test_only_what_can_be_read_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
-def test_dotfiles_are_there_where_they_are_served(tmp_path: Path) -> None:
-    entry = made(plant(tmp_path), name="a", serve_dotfiles=True)
-    assert {".env", ".git/config", "references/.env"} <= set(paths(entry))
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
 def test_a_skill_file_that_is_a_link_out_of_the_skill_is_not_read(tmp_path: Path, write_skill: SkillWriter) -> None:
     outside = write_skill("demo", root=tmp_path, directory="outside")
     skill = tmp_path / "skill"
@@ -97,22 +54,6 @@ def test_a_skill_file_that_is_a_link_out_of_the_skill_is_not_read(tmp_path: Path
         (),
         "a file cannot be read: 'SKILL.md' leads out of the skill through a link",
     )
-
-
-def test_what_did_not_change_is_the_same_value_and_is_not_read_again(write_skill: SkillWriter, later: Later) -> None:
-    skill = write_skill("demo", files={"a.txt": "a", "b.txt": "b"})
-    later()
-    first = made(skill)
-    assert made(skill, first) is first
-    # A digest that no file has: it stays where the file is not read again.
-    marked = replace(first, files=tuple(replace(file, digest="marked") for file in first.files))
-    (skill / "a.txt").write_text("other", encoding="utf-8")
-    second = made(skill, marked)
-    assert {file.path: file.digest for file in second.files} == {
-        "SKILL.md": digest((skill / "SKILL.md").read_bytes()),
-        "a.txt": digest(b"other"),
-        "b.txt": "marked",
-    }
 
 
 @pytest.mark.parametrize("path", ["SKILL.md", "a.txt"])

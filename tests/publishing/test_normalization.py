@@ -175,11 +175,9 @@ def test_a_file_in_another_encoding_is_written_as_utf_8(encoding: str, mark: byt
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"no frontmatter", "can no longer be read"),
         (b"---\nname: demo\n", "can no longer be read"),
         (b"---\n- a\n---\n", "can no longer be read"),
         (b"---\nname: demo\ndescription: a\0b\n---\n", "can no longer be read"),
-        (b"", "can no longer be read"),
         (skill_file("name: demo\n"), "no description"),
         (skill_file("name: demo\ndescription: ' '\n"), "no description"),
         (skill_file("name: demo\ndescription: []\n"), "no description"),

@@ -19,7 +19,6 @@ from skillhub_mcp.errors import (
     ConfirmationRequired,
     InvalidArgument,
     PermissionDenied,
-    PolicyUnreadable,
     ResourceNotFound,
 )
 from skillhub_mcp.policy.access import Grant
@@ -210,24 +209,6 @@ def test_an_adapted_skill_is_read_as_its_entry_says(hub_environment: Environment
     assert (skill / "SKILL.md").read_bytes() == on_disk
 
 
-def test_a_file_that_changed_since_it_was_listed_is_read_as_it_is_and_its_new_digest_told(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    skill = write_skill("demo", files={"a.txt": "one"})
-    with publishing(hub_environment) as (publisher, _):
-        before = publisher.page().skills[0].entry
-        stamp = (skill / "a.txt").stat()
-        (skill / "a.txt").write_bytes(b"two")
-        os.utime(skill / "a.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-        assert publisher.content("skill://hub/demo/a.txt").content == b"two"
-        after = publisher.skill("skill://hub/demo/SKILL.md").entry
-        file = after.file("a.txt")
-        assert file is not None
-        assert file.digest == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
-        assert file != before.file("a.txt")
-        assert after.file("SKILL.md") == before.file("SKILL.md")
-
-
 def test_files_that_come_and_go_are_told_of_at_the_next_question(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -334,11 +315,7 @@ def test_a_directory_says_what_lies_directly_in_it(hub_environment: Environment,
     [
         ("skill://hub/demo/SKILL.md", "is not a directory"),
         ("skill://hub/demo/docs/deep/none", "is not served"),
-        ("skill://hub/demo/doc", "is not served"),
         ("skill://hub/demo/docs/", "is not served"),
-        ("skill://hub/none", "is not served"),
-        ("skill://hub", "is not served"),
-        ("skill://", "is not served"),
     ],
 )
 def test_what_is_no_directory_is_refused_in_words(
@@ -366,22 +343,6 @@ def test_what_a_filter_takes_away_is_not_there_in_any_way(
         assert [one.skill.name for one in publisher.publications()] == ["open"]
         for uri in ("skill://hub/shut/SKILL.md", "skill://hub/shut/a.txt", "skill://hub/shut"):
             told_of_nothing(publisher, uri)
-
-
-def test_what_a_person_switches_off_or_denies_is_not_there_at_the_next_question(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("demo", files={"a.txt": "a"})
-    everything: list[dict[str, str]] = [{"tool": "skill_load"}]
-    environment = permissions(hub_environment, allow=everything)
-    with publishing(environment) as (publisher, _):
-        assert publisher.content("skill://hub/demo/a.txt").content == b"a"
-        permissions(environment, allow=everything, deny=[{"tool": "skill_load", "skill_name": "demo"}])
-        assert (listed(publisher), publisher.resources()) == ([], [])
-        for uri in ("skill://hub/demo/SKILL.md", "skill://hub/demo/a.txt", "skill://hub/demo"):
-            told_of_nothing(publisher, uri)
-        permissions(environment, allow=everything)
-        assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
 
 
 def test_files_alone_can_be_denied_and_the_instructions_stay(
@@ -419,31 +380,7 @@ def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
         told_of_nothing(publisher, "skill://hub/demo/none.txt")
 
 
-def test_rules_that_cannot_be_understood_let_nothing_through(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("demo")
-    with publishing(permissions(hub_environment, allow=[{"tool": "everything"}])) as (publisher, _):
-        for ask in (publisher.page, publisher.resources, lambda: publisher.content("skill://hub/demo/SKILL.md")):
-            with pytest.raises(PolicyUnreadable):
-                ask()
-
-
 # Further reports
-
-
-def test_resources_have_the_name_and_the_description_of_their_frontmatter(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("Wild Name", "Does it: well.", directory="a")
-    write_skill("b", frontmatter="name: b\ndescription: 42")
-    write_skill("large", files={f"{number}.txt": "" for number in range(512)})
-    with publishing(hub_environment) as (publisher, _):
-        publisher.page()
-        assert [(one.uri, one.name, one.media_type, one.description) for one in publisher.resources()] == [
-            ("skill://hub/a/wild-name/SKILL.md", "wild-name", "text/markdown", "Does it: well."),
-            ("skill://hub/b/SKILL.md", "b", "text/markdown", "42"),
-        ]
 
 
 def test_what_could_not_be_read_for_a_moment_is_read_again(
