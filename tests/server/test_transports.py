@@ -200,24 +200,6 @@ def test_without_a_provider_nothing_leaves_the_machine(
     assert calls.read_text(encoding="utf-8") == ""
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
-def test_an_interrupt_ends_the_server_while_its_input_is_open(hub_environment: Environment) -> None:
-    ignored = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # as a shell's background has it, for children too
-    try:
-        client = RawClient(hub_environment)
-    finally:
-        signal.signal(signal.SIGINT, ignored)
-    client.answer(INITIALIZE)
-    client.process.send_signal(signal.SIGINT)
-    try:
-        assert client.process.wait(timeout=20) == 130
-    finally:
-        client.process.kill()
-        client.close()
-
-
 @pytest.mark.acceptance("S2-66", "S2-67")
 def test_http_serves_mcp_and_answers_probes(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("pdf-reader", "Reads PDF files.")

@@ -134,12 +134,6 @@ def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(
     assert "ERROR" not in "".join(server.said)
 
 
-def test_an_idle_server_exits_with_code_0(environment: dict[str, str]) -> None:
-    with serving(environment) as server:
-        server.process.send_signal(signal.SIGTERM)
-        assert server.ended() == 0
-
-
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_request_beyond_the_grace_period_is_cut_off_for_a_retry(begun: bool) -> None:
     sent: list[Message] = []

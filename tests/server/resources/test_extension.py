@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
 from typing import Any
 
 import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import WAYS, Caller, caller, listening, reached
+from tests.server.connections import WAYS, caller, listening, reached
 from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
 
 pytestmark = pytest.mark.slow
@@ -20,7 +19,6 @@ Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 both_versions = pytest.mark.parametrize("mode", ["auto", "legacy"])
-_LONG = 60
 
 
 @pytest.fixture
@@ -197,13 +195,3 @@ def test_missing_and_invalid_uris_are_refused_with_error_codes(environment: Envi
             assert await listed(hub)
 
     asyncio.run(journey())
-
-
-async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
-    """Repeat the request until the list is as expected: the server rescans its skills."""
-
-    async def asked() -> None:
-        while not wanted(await listed(hub)):
-            pass
-
-    await asyncio.wait_for(asked(), _LONG)

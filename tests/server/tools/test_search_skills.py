@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.sessions import ask
 
 Environment = dict[str, str]
-EXAMPLES = Path(__file__).parents[3] / "examples" / "skills"
 
 
 def names(environment: Environment, query: str, **arguments: object) -> list[str]:
     return [skill["name"] for skill in ask(environment, "search_skills", query=query, **arguments).json["skills"]]
-
-
-@pytest.mark.acceptance("S2-8")
-@pytest.mark.parametrize(
-    "task", ["extract invoice number from PDF", "Python で請求書 PDF からインボイス番号を取って invoice PDF"]
-)
-def test_a_task_in_plain_words_finds_the_matching_skill(hub_environment: Environment, task: str) -> None:
-    assert names({**hub_environment, "SKILLS_DIR": str(EXAMPLES)}, task)[0] == "pdf-invoice-extractor"
 
 
 @pytest.mark.acceptance("S2-10")
@@ -88,24 +77,6 @@ def test_hits_have_name_description_score_and_category_best_first(
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert answer.structured == answer.json
-
-
-@pytest.mark.acceptance("S2-21")
-@pytest.mark.parametrize(
-    ("description", "query"),
-    [
-        ("会議の議事録を作成する。", "議事録"),
-        ("从发票中提取号码。", "发票 号码"),
-        ("회의록 작성 방법.", "회의록 작성"),
-        ("Составляет протокол совещания.", "протокол"),
-    ],
-)
-def test_every_writing_system_is_searched(
-    hub_environment: Environment, write_skill: SkillWriter, description: str, query: str
-) -> None:
-    write_skill("the-one", description)
-    write_skill("another", "Deploys containers.")
-    assert names(hub_environment, query) == ["the-one"]
 
 
 def test_a_search_without_a_match_is_an_empty_list_with_a_note(
