@@ -15,9 +15,9 @@ _SECOND = 0.1
 
 
 def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]]:
-    """Change one skill after the other, and return the bytes of the new index and those after each change.
+    """Change one skill after the other, and return the bytes of the new index, those after each change, and at rest.
 
-    The last change comes half a minute after the one before, when nobody reads what a merge replaced.
+    At rest, half a minute after the last change, the index is tidied as an idle server does it.
     """
     store.KEPT_SECONDS *= _SECOND
     database = Path(environment["DB_PATH"]).parent
@@ -29,8 +29,6 @@ def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]
     try:
         for number in range(changes):
             due = time.monotonic() + _SECOND
-            if number == changes - 1:
-                time.sleep(store.KEPT_SECONDS + _SECOND)
             file = files[number * 37 % len(files)]
             file.write_text(f"{file.read_text(encoding='utf-8')}\nChange {number}.\n", encoding="utf-8")
             view = hub.refresh(only=[str(file)])
@@ -38,6 +36,9 @@ def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]
                 raise view.problem
             sizes.append(_bytes(database))
             time.sleep(max(0.0, due - time.monotonic()))
+        time.sleep(store.KEPT_SECONDS + _SECOND)
+        hub.refresh()
+        sizes.append(_bytes(database))
     finally:
         hub.close()
     return fresh, sizes
