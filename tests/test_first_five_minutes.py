@@ -100,7 +100,7 @@ def test_from_the_readme_s_first_block_to_a_client_that_loads_a_skill_that_was_t
 
     # It ends with the two commands for this machine, as they work in this shell.
     shown = typed(*first)
-    assert f"{program} roots add claude " in shown
+    assert f"{program} roots add --all " in shown
     assert f"{program} connect --all " in shown
 
     listed = typed("list")

@@ -10,6 +10,8 @@ import asyncio
 import json
 import os
 import re
+import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -124,16 +126,25 @@ def next_steps(options: Mapping[str, str]) -> list[NextStep]:
     settings = settings_of({name: value for name, value in options.items() if name == "SKILLHUB_CWD"})
     counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
     own, found = sum(counts.values()), sum(one.skills for one in addable(elsewhere))
+    program = _program()
     if found:
-        steps = [NextStep("skillhub roots add --all", f"serves the {plural(found, 'skill')} found here")]
+        steps = [NextStep(f"{program} roots add --all", f"serves the {plural(found, 'skill')} found here")]
     elif own:
-        steps = [NextStep("skillhub pick", f"searches your {plural(own, 'skill')}")]
+        steps = [NextStep(f"{program} pick", f"searches your {plural(own, 'skill')}")]
     else:
         steps = [
-            NextStep("skillhub add SOURCE", "installs skills of a directory, a repository or a site"),
-            NextStep("skillhub new my-first-skill", "writes a skill of yours"),
+            NextStep(f"{program} add SOURCE", "installs skills of a directory, a repository or a site"),
+            NextStep(f"{program} new my-first-skill", "writes a skill of yours"),
         ]
-    return [*steps, NextStep("skillhub connect --all", "lets the clients that are installed use them")]
+    return [*steps, NextStep(f"{program} connect --all", "lets the clients that are installed use them")]
+
+
+def _program() -> str:
+    """Return the program as it works in this shell: by its path unless PATH finds it."""
+    called = sys.argv[0]
+    if shutil.which("skillhub") or os.path.basename(called) != "skillhub" or not os.path.isfile(called):
+        return "skillhub"
+    return min(called, os.path.relpath(called), key=len)
 
 
 async def _walk(task: str, environment: dict[str, str]) -> list[DemoStep]:
