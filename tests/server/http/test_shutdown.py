@@ -88,18 +88,6 @@ def test_a_call_in_flight_is_answered(environment: dict[str, str], tmp_path: Pat
     assert "Traceback" not in "".join(server.said)
 
 
-def test_a_stream_of_the_older_protocol_ends_cleanly(environment: dict[str, str]) -> None:
-    with serving(environment) as server:
-        with waiting_stream(server) as stream:
-            assert stream.status_code == 200
-            server.process.send_signal(signal.SIGTERM)
-            # A broken stream raises here.
-            assert [line for line in stream.iter_lines() if line.startswith("data")] == []
-        assert server.ended() == 0
-    # Nothing was cut off at the end of the grace period.
-    assert "ERROR" not in "".join(server.said)
-
-
 def test_a_listening_client_gets_the_end_of_its_stream(environment: dict[str, str]) -> None:
     async def listened(server: Process) -> int:
         async with mcp.Client(server.url) as client, client.listen(resources_list_changed=True) as subscription:

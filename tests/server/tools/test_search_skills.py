@@ -79,16 +79,6 @@ def test_hits_have_name_description_score_and_category_best_first(
     assert answer.structured == answer.json
 
 
-def test_a_search_without_a_match_is_an_empty_list_with_a_note(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    assert "has no skill; put a folder" in ask(hub_environment, "search_skills", query="xyzzy").json["note"]
-    write_skill("pdf-reader", "Reads PDF files.")
-    answer = ask(hub_environment, "search_skills", query="xyzzy")
-    assert answer.json["skills"] == []
-    assert "Nothing fits" in answer.json["note"]
-
-
 def test_hits_explain_their_match_on_request(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("invoice-sorter", "Sorts invoices into folders.")
     write_skill("painter", "Paints walls.")
