@@ -87,6 +87,13 @@ def test_an_entry_has_the_frontmatter_and_every_file(environment: Environment, w
                 # The content depends on the caller.
                 assert (answer["ttlMs"], answer["cacheScope"]) == (300_000, "private")
             assert "nextCursor" not in answers[0]
+            base = "skill://hub/demo"
+            children = {child["uri"]: child for child in answers[2]["resources"]}
+            assert children[f"{base}/docs"] == {"uri": f"{base}/docs", "name": "docs", "mimeType": "inode/directory"}
+            skill_file = children[f"{base}/SKILL.md"]
+            assert (skill_file["name"], skill_file["mimeType"]) == ("demo", "text/markdown")
+            assert skill_file["description"] == "Does it well. ü"
+            assert skill_file["size"] == len(bytes_of(await read(hub, f"{base}/SKILL.md")))
             skills = {skill["uri"]: skill for skill in answers[0]["skills"]}
             assert list(skills) == [
                 "skill://hub/demo/SKILL.md",
@@ -126,29 +133,6 @@ def test_an_entry_has_the_frontmatter_and_every_file(environment: Environment, w
             assert hidden["skill"]["frontmatter"]["name"] == "hidden"
 
     asyncio.run(journey())
-
-
-@both_versions
-def test_a_directory_lists_its_direct_entries(environment: Environment, mode: str) -> None:
-    base = "skill://hub/demo"
-
-    async def journey(url: str) -> None:
-        async with caller(url, mode) as hub:
-            told = (await ask(hub, "resources/directory/read", uri=base))["resources"]
-            of = {child["uri"]: child for child in told}
-            assert {uri.rpartition("/")[2] for uri in of} >= {"SKILL.md", "docs", "every%20byte.bin", "nested"}
-            assert of[f"{base}/docs"] == {"uri": f"{base}/docs", "name": "docs", "mimeType": "inode/directory"}
-            skill_file = of[f"{base}/SKILL.md"]
-            assert (skill_file["name"], skill_file["mimeType"]) == ("demo", "text/markdown")
-            assert skill_file["description"] == "Does it well. ü"
-            for child in told:
-                if child["mimeType"] == "inode/directory":
-                    assert (await ask(hub, "resources/directory/read", uri=child["uri"]))["resources"]
-                else:
-                    assert child["size"] == len(bytes_of(await read(hub, child["uri"])))
-
-    with listening(environment) as url:
-        asyncio.run(journey(url))
 
 
 @ways

@@ -106,21 +106,6 @@ def test_a_refresh_sees_new_and_deleted_skills(environment: Environment, write_s
     assert before.json["report"]["digest"] != after.json["report"]["digest"]
 
 
-@pytest.mark.acceptance("S3-31", "S3-32")
-def test_a_model_sees_only_names_sources_and_descriptions(
-    environment: Environment, write_skill: SkillWriter, project_root: Path
-) -> None:
-    write_skill(
-        "pdf-form-filler", "Extract and fill PDF form fields using Python", root=project_root, extra="version: 9.9.9"
-    )
-    write_skill("code-review", "Review a Python codebase with our standards")
-    assert talk(environment, lambda client: call(client, "available_skills")).text == (
-        "Available Skills:\n"
-        "- name=code-review | source=hub | description=Review a Python codebase with our standards\n"
-        "- name=pdf-form-filler | source=project | description=Extract and fill PDF form fields using Python"
-    )
-
-
 def test_over_http_no_path_of_the_server_is_shown(environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one")
     write_skill("broken", frontmatter="name: broken")
