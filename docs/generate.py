@@ -139,6 +139,8 @@ def places() -> str:
 
 
 def _moved_by(one: ClientSkills) -> str:
+    if not one.user:
+        return f"`{one.moved_by}` names it" if one.moved_by else ""
     return f"`{one.moved_by}`, in place of `~/{one.user.split('/')[0]}`" if one.moved_by else ""
 
 

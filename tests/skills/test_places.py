@@ -55,8 +55,13 @@ def test_every_place_of_project_home_and_clients_is_listed_once() -> None:
 
 
 def test_a_variable_that_moves_a_client_moves_its_skills() -> None:
-    found = places(Project("/code", "/code", ("/code",)), CLAUDE_CONFIG_DIR="/moved", XDG_CONFIG_HOME="not absolute")
-    assert {"/moved/skills", "/home/me/.config/goose/skills"} <= found.keys()
+    found = places(
+        Project("/code", "/code", ("/code",)),
+        CLAUDE_CONFIG_DIR="/moved",
+        CRUSH_SKILLS_DIR="/crush",
+        XDG_CONFIG_HOME="no",
+    )
+    assert {"/moved/skills", "/crush", "/home/me/.config/goose/skills"} <= found.keys()
     assert "/home/me/.claude/skills" not in found
 
 

@@ -51,6 +51,7 @@ CLIENT_SKILLS = (
     ClientSkills("OpenCode", ".config/opencode/skills", ".opencode/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Goose", ".config/goose/skills", ".goose/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Crush", ".config/crush/skills", ".crush/skills", "XDG_CONFIG_HOME"),
+    ClientSkills("Crush's other directory", moved_by="CRUSH_SKILLS_DIR"),
     ClientSkills("Amp", ".config/agents/skills", moved_by="XDG_CONFIG_HOME"),
     ClientSkills("AdaL", ".adal/skills", ".adal/skills"),
     ClientSkills("Augment", ".augment/skills", ".augment/skills"),
@@ -156,13 +157,12 @@ def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[S
 
 
 def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) -> Iterator[SkillPlace]:
-    if client.user:
-        first, *rest = client.user.split("/")
-        moved = environment.get(client.moved_by, "").strip() if client.moved_by else ""
-        if os.path.isabs(moved):
-            yield SkillPlace(os.path.join(moved, *rest), Source.HUB, owner=client.client)
-        else:
-            yield SkillPlace(os.path.join(home, first, *rest), Source.HUB, client.word, client.client)
+    first, *rest = client.user.split("/")
+    moved = environment.get(client.moved_by, "").strip() if client.moved_by else ""
+    if os.path.isabs(moved):
+        yield SkillPlace(os.path.join(moved, *rest), Source.HUB, owner=client.client)
+    elif client.user:
+        yield SkillPlace(os.path.join(home, first, *rest), Source.HUB, client.word, client.client)
 
 
 def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReason:
