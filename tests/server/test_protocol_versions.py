@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, caller, listening, reached
@@ -186,6 +187,12 @@ def test_a_user_calls_a_skill_by_a_prompt_with_completion(
             assert text == f"{loaded}\n\nARGUMENTS: input.pdf を読んで"
             assert "Fix issue 7 now." in await hub.prompt("skill", name="/fix-issue", arguments="7")
             assert "SKILL_NOT_FOUND" in await hub.prompt_error("skill", name="fix-isue")
+
+            reference = mcp_types.PromptReference(name="skill")
+            found = await hub.client.complete(reference, {"name": "name", "value": "fi"})
+            assert found.completion.values == ["fix-issue"]
+            found = await hub.client.complete(reference, {"name": "name", "value": ""})
+            assert found.completion.values == ["fix-issue", "pdf"]
 
     asyncio.run(journey())
 

@@ -349,6 +349,7 @@ def hostile(hub_environment: Environment, tmp_path: Path, write_skill: SkillWrit
 async def unasked(hub: Caller) -> dict[str, Any]:
     """Return every list that a host reads by default, by method."""
     client = hub.client
+    names = mcp_types.PromptReference(name="skill")
     return {
         "instructions": client.instructions,
         "tools/list": [tool.model_dump() for tool in await hub.look()],
@@ -357,6 +358,7 @@ async def unasked(hub: Caller) -> dict[str, Any]:
         "resources/templates/list": (await ask(hub, "resources/templates/list"))["resourceTemplates"],
         "prompts/list": [one for page in await pages(hub, "prompts/list", "prompts") for one in page],
         "session_context": await hub.prompt("session_context"),
+        "completion of names": (await client.complete(names, {"name": "name", "value": ""})).completion.values,
         "available_skills": (await hub.call("available_skills", mode="lenient")).text,
     }
 
@@ -376,6 +378,7 @@ def test_lists_for_hosts_neither_describe_nor_rename_untrusted_skills(
             assert [one["uri"] for one in lists["skills/list"]] == ["skill://hub/deploy/SKILL.md"]
             assert [one["uri"] for one in lists["resources/list"]] == ["skill://hub/deploy/SKILL.md"]
             assert {one["name"] for one in lists["prompts/list"]} == {"session_context", "deploy", "skill"}
+            assert lists["completion of names"] == ["deploy"]
             for name in ("instructions", "skills/list", "resources/list", "prompts/list", "available_skills"):
                 assert "Deploys as I do." in texts[name], name
             assert "(2 not listed: their project awaits trust, `skillhub trust`)" in lists["available_skills"]

@@ -235,6 +235,13 @@ async def prompt(hub: Caller, payload: Payload) -> Sequence[Shown]:
     return [Shown(text=text, tags=tags) for text in made]
 
 
+async def completion(hub: Caller, payload: Payload) -> Sequence[Shown]:
+    by_name = mcp_types.PromptReference(name="skill")
+    named = await hub.client.complete(by_name, {"name": "name", "value": payload.word})
+    assert named.completion.values
+    return [Shown([named.completion.values])]
+
+
 async def instructions(hub: Caller, _: Payload) -> Sequence[Shown]:
     text = hub.client.instructions or ""
     assert "zq" in text
@@ -274,6 +281,7 @@ METHODS: Mapping[str, Surface] = {
     "resources/directory/read": directory,
     "prompts/list": prompts,
     "prompts/get": prompt,
+    "completion/complete": completion,
     "skills/list": skills,
     "skills/get": one_skill,
 }

@@ -7,7 +7,7 @@ http/            the HTTP transport: tokens, rate limits, workers, shutdown
 middleware/      what happens around every request: errors, sessions, agreement, hooks, instructions
 notifications    notifications of changed lists and files
 progress         progress notifications, and cancelled calls
-prompts          prompts: one for each skill, and one to begin a session
+prompts          prompts and completion
 resources        skills as resources
 stdio            serving over stdio until the client, or a signal, ends it
 tools/           the tool sets

@@ -26,7 +26,7 @@ from skillhub_mcp.server.middleware.instructions import CardOptions, Instruction
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
 from skillhub_mcp.server.middleware.sessions import Sessions, SharedAgreements, Transport
 from skillhub_mcp.server.notifications import ChangeNotifier
-from skillhub_mcp.server.prompts import SkillPromptProvider, add_session_prompt
+from skillhub_mcp.server.prompts import NameCompletion, SkillPromptProvider, add_session_prompt
 from skillhub_mcp.server.resources import SkillResourceProvider, SkillsExtension
 from skillhub_mcp.server.tools import registration
 from skillhub_mcp.server.tools.core import CoreTools
@@ -144,6 +144,8 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
+    if "skill" in options.tools:
+        server.completion(NameCompletion(hub).complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
     introduction = Introduction(

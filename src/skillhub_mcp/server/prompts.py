@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import mcp_types
 from fastmcp import FastMCP
 from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
+from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionReference
 from fastmcp.server.providers.base import Provider
 from fastmcp.utilities.components import FastMCPComponent
 from fastmcp.utilities.versions import VersionSpec
@@ -16,7 +18,7 @@ from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
-from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
+from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.sanitize import for_model, path_for_model, shortened
@@ -31,6 +33,48 @@ log = logging.getLogger(__name__)
 
 # The prompt that takes the name of a skill.
 BY_NAME = "skill"
+
+
+class NameCompletion:
+    """The completion of the prompt `skill`: the names of the skills that people can invoke."""
+
+    def __init__(self, hub: SkillHub) -> None:
+        self._hub = hub
+
+    async def complete(
+        self,
+        reference: CompletionReference,
+        argument: mcp_types.CompletionArgument,
+        _: mcp_types.CompletionContext | None,
+    ) -> mcp_types.Completion | None:
+        """Return completions of `argument`, the best first; None for an argument that names no skill."""
+        if getattr(reference, "name", "") != BY_NAME or argument.name != "name":
+            return None
+        try:
+            skills = await asyncio.to_thread(self._hub.skills, agreed_only=True)
+        except SkillHubError as error:
+            # A completion cannot report an error; a call of a tool does.
+            log.warning("Nothing can be completed: %s", error.message)
+            return None
+        typed = argument.value.strip().removeprefix("/")
+        return completion(typed, (shown_name(skill.name) for skill in skills if skill.user_invocable))
+
+
+def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
+    """Return the candidates that contain `typed`: first those that start with it, then those with a word that does."""
+    folded = typed.casefold()
+
+    def rank_of(candidate: str) -> int:
+        at = candidate.casefold().find(folded)
+        if at <= 0:
+            return at
+        return 2 if candidate[at - 1].isalnum() else 1
+
+    found = sorted((rank, candidate) for candidate in set(candidates) if (rank := rank_of(candidate)) >= 0)
+    shown = [candidate for _, candidate in found[:MAX_COMPLETION_VALUES]]
+    return mcp_types.Completion(values=shown, total=len(found), has_more=len(shown) < len(found))
+
+
 _SHOWN_DESCRIPTION = 200
 _ARGUMENTS = "What to do with it"
 

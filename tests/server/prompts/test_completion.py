@@ -1,0 +1,63 @@
+"""Completion of skill names, over stdio and HTTP, in both protocols."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from tests.conftest import SkillWriter, own_rules
+from tests.server.connections import WAYS, Caller, reached
+from tests.server.sessions import command
+
+from skillhub_mcp.server.prompts import BY_NAME, completion
+
+pytestmark = pytest.mark.slow
+
+Environment = dict[str, str]
+
+
+async def completed(hub: Caller, typed: str, *, prompt: str = BY_NAME, argument: str = "name") -> list[Any]:
+    reference = mcp_types.PromptReference(name=prompt)
+    return (await hub.client.complete(reference, {"name": argument, "value": typed})).completion.values
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+def test_only_available_skill_names_are_completed(
+    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    for name in ("pdf", "read-pdf", "pdf-denied", "pdf-off", "pdf-filtered"):
+        write_skill(name)
+    write_skill("for-models", extra="user-invocable: false")
+    rules = tmp_path / "permissions.json"
+    denied = [{"tool": "load_skill", "skill_name": "pdf-denied"}]
+    rules.write_text(json.dumps({"permissions": {"deny": denied}}), encoding="utf-8")
+    environment = {
+        **hub_environment,
+        **own_rules(rules),
+        "SKILLHUB_ENABLED_SKILLS": "pdf,read-pdf,pdf-denied,pdf-off,for-models",
+        "SKILLHUB_TOOLS": "core,skill",
+    }
+    command(environment, "disable", "pdf-off")
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            assert hub.client.server_capabilities.completions is not None
+            assert await completed(hub, "pd") == ["pdf", "read-pdf"]
+            assert await completed(hub, "/PDF") == ["pdf", "read-pdf"]
+            assert await completed(hub, "for") == []
+            assert await completed(hub, "p", prompt="other") == []
+            assert await completed(hub, "p", argument="arguments") == []
+
+    asyncio.run(journey())
+
+
+def test_completion_orders_prefixes_before_word_starts_before_the_rest() -> None:
+    found = completion("read", ["proofread", "pdf-reader", "reader", "Readme", "zzz", "write-read"])
+    assert found.values == ["Readme", "reader", "pdf-reader", "write-read", "proofread"]
+    assert (found.total, found.has_more) == (5, False)
+    many = completion("s", (f"s{number:05}" for number in range(1_000)))
+    assert (len(many.values), many.total, many.has_more) == (100, 1_000, True)
