@@ -58,7 +58,7 @@ def _leave_deleted_directory() -> str:
 def hide_memory() -> None:
     """Hide this process's memory and environment (`/proc/PID/environ`) from its user's others, on Linux."""
     if sys.platform == "linux":
-        # Imported only where there is something to hide.
+        # Imported only if memory is to be hidden.
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

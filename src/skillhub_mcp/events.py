@@ -1,4 +1,4 @@
-"""What observers are told. Events carry no content, and an observer never fails the observed operation."""
+"""What observers receive. Events carry no content, and an observer never fails the observed operation."""
 
 from __future__ import annotations
 

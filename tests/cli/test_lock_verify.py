@@ -221,21 +221,26 @@ def test_a_shell_tells_of_a_withheld_skill_that_it_is_and_why_and_shows_none_of_
     assert "is not as it was locked, and is withheld" in doctor
 
 
-def test_files_that_git_gave_other_line_ends_are_accepted(skillhub: Skillhub, tmp_path: Path, skills_dir: Path) -> None:
+def test_files_that_git_gave_other_line_ends_are_accepted_and_the_line_for_gitattributes_is_offered(
+    skillhub: Skillhub, tmp_path: Path, skills_dir: Path
+) -> None:
     project, source = tmp_path / "project", tmp_path / "source"
     (project / ".git").mkdir(parents=True)
     write_skill(source / "one", "one")
     here = ["--project", "--cwd", str(project)]
-    assert skillhub("add", str(source), "--yes", *here).code == 0
+    fix = "`echo '.agents/skills/** -text' >> .gitattributes` keeps git from changing their line ends"
+    assert fix in skillhub("add", str(source), "--yes", *here).err
     skill = project / ".agents" / "skills" / "one"
     for file in (skill / "SKILL.md", skill / "scripts" / "run.sh"):
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     for command in (["verify"], ["add", "--frozen"]):
         done = skillhub(*command, *here)
         assert done.code == 0
-        assert "Only line ends differ from what was locked: one\n" in done.err
+        assert f"Only line ends differ from what was locked: one\n{fix}\n" in done.err
     assert skillhub("verify", "--json", *here).json["skills"][0]["line_ends"]
     assert skillhub("add", "--frozen", "--json", *here).json["line_ends"] == ["one"]
+    (project / ".gitattributes").write_text(".agents/skills/** -text\n")
+    assert ".gitattributes" not in skillhub("verify", *here).err
     # An update does not take them for edits.
     (source / "one" / "more.md").write_text("more\n")
     assert skillhub("update", "--yes", *here).code == 0

@@ -154,6 +154,8 @@ def _report_installed(installed: Sequence[Proposal], place: LibraryPlace) -> Non
     if added := [one.name for one in installed if one.verb is Verb.ADD]:
         names = added if len(added) <= _SHOWN else ["NAME"]
         print_note(f"\nto undo: `{in_line(place.command('remove', names=names))}`")
+        if hint := place.attributes_hint():
+            print_note(hint)
 
 
 def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:

@@ -44,6 +44,19 @@ class LibraryPlace:
         """Return the keys that begin every report of a library command."""
         return {"root": self.root, "lock": self.lock_path, **more}
 
+    def attributes_hint(self) -> str:
+        """Return how to keep git from changing line ends of project skills; empty if not needed."""
+        project = os.path.dirname(self.lock_path)
+        if self.option != "--project" or not os.path.lexists(os.path.join(project, ".git")):
+            return ""
+        line = f"{AGENTS_SKILLS.replace(os.sep, '/')}/** -text"
+        path = os.path.join(project, ".gitattributes")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if line in file.read().splitlines():
+                    return ""
+        return f"`echo {shlex.quote(line)} >> .gitattributes` keeps git from changing their line ends"
+
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add --project and --user, of which a command takes one or none."""

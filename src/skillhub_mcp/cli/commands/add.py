@@ -235,6 +235,8 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
         print_note("What was replaced lies in its trash")
     if line_ends:
         print_note(f"Only line ends differ from what was locked: {in_line(', '.join(line_ends))}")
+        if hint := place.attributes_hint():
+            print_note(hint)
     if problem:
         print_note(f"warning: the index is not refreshed: {in_line(problem)}")
     return EXIT_OK

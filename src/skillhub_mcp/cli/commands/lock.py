@@ -96,6 +96,8 @@ def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> 
         print_text(f"{plural(len(found.skills), 'skill')} {agree} {in_line(shown_path(place.lock_path))}")
     if ends := [one.locked.name for one in found.skills if one.differs.line_ends]:
         print_note(f"Only line ends differ from what was locked: {in_line(', '.join(ends))}")
+        if hint := place.attributes_hint():
+            print_note(hint)
     if differ := [one.locked.name for one in found.skills if one.npx_differs]:
         print_note(in_line(f"npx skills has another hash: `{place.command('lock', names=differ)}` writes it again"))
     if found.unlocked:
