@@ -118,6 +118,13 @@ class TestClaudeCode:
             "given": (str(seeded / "skills"),),
         }
 
+    def test_a_project_leads_no_further_than_a_seed(self, home: Path, project: Project, tmp_path: Path) -> None:
+        skill(Path(project.root, "brought", "1"))
+        (tmp_path / "seed" / "cache").mkdir(parents=True)
+        key = f"brought@../../{Path(project.root).name}"
+        write(Path(project.root, ".claude/settings.json"), {"enabledPlugins": {key: True}})
+        assert plugins(home, project, {"CLAUDE_CODE_PLUGIN_SEED_DIR": str(tmp_path / "seed")}) == {}
+
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"plugins": []}', '{"plugins": {"a@b": 7, "c@d": [7]}}'])
     def test_an_unreadable_record_counts_as_missing(self, home: Path, project: Project, text: str) -> None:
         write(home / ".claude/plugins/installed_plugins.json", text)
