@@ -121,8 +121,8 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may
     assert done.code == 0
     told = {one["subject"]: one["message"] for one in done.json["warnings"] if one["check"] == "settings"}
     assert told == {
-        "SKILLHUB_ENABLED_SKILL": "is no setting, and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
-        "SKILLHUB_SKILLS_DIR": "is no setting, and has no effect: did you mean SKILLS_DIR?",
+        "SKILLHUB_ENABLED_SKILL": "is not a setting and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
+        "SKILLHUB_SKILLS_DIR": "is not a setting and has no effect: did you mean SKILLS_DIR?",
     }
 
 

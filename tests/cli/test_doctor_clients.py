@@ -57,5 +57,5 @@ def test_a_misspelt_setting_of_an_entry_is_a_warning(
     (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"skillhub": entry}}), encoding="utf-8")
     (warning,) = skillhub("doctor", "--json", HOME=str(tmp_path), PATH="").json["warnings"]
     assert warning["subject"] == str(tmp_path / ".cursor" / "mcp.json")
-    assert "sets SKILLHUB_ENABLED_SKILL, which is no setting" in warning["message"]
+    assert "sets SKILLHUB_ENABLED_SKILL, which is not a setting" in warning["message"]
     assert warning["message"].endswith("did you mean SKILLHUB_ENABLED_SKILLS?")

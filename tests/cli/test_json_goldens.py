@@ -97,7 +97,7 @@ def test_json_output_is_as_it_was(
 ) -> None:
     home = Path(os.environ["HOME"])
     (home / ".cursor").mkdir()
-    # It is no setting, as doctor would report.
+    # It is not a setting, as doctor would report.
     monkeypatch.delenv("SKILLHUB_UPDATE_GOLDEN", raising=False)
     # Nothing of the machine is in the answer: which programs and clients are installed, how wide a terminal is.
     monkeypatch.chdir(home)

@@ -82,9 +82,9 @@ def test_a_server_that_starts_warns_of_variables_that_are_no_settings(
     monkeypatch.setattr(FastMCP, "run", lambda *_, **_options: None)
     done = skillhub("serve", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_CARD="off", SKILLHUB_XYZZY="1")
     assert done.code == 0
-    assert [message for message in caplog.messages if "is no setting" in message] == [
-        "SKILLHUB_ENABLED_SKILL is no setting, and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
-        "SKILLHUB_XYZZY is no setting, and has no effect",
+    assert [message for message in caplog.messages if "is not a setting" in message] == [
+        "SKILLHUB_ENABLED_SKILL is not a setting and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
+        "SKILLHUB_XYZZY is not a setting and has no effect",
     ]
 
 

@@ -189,10 +189,10 @@ def test_a_variable_of_an_entry_that_is_no_setting_is_told_with_what_it_may_mean
     first, second = misspelt_settings(Tried(connection(sets), ANSWERED), guesses)
     assert first.subject == second.subject == FILE
     assert first.message == (
-        "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is no setting, and has no effect: "
+        "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is not a setting and has no effect: "
         "did you mean SKILLHUB_ENABLED_SKILLS?"
     )
-    assert second.message.endswith("sets SKILLHUB_TOK, which is no setting, and has no effect")
+    assert second.message.endswith("sets SKILLHUB_TOK, which is not a setting and has no effect")
     # Also of one that was not started; and of another program it is not our business.
     assert misspelt_settings(Tried(connection(sets), untried="it is the project's"), guesses) == (first, second)
     assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), guesses) == ()

@@ -20,6 +20,7 @@ _WORDS: Mapping[str, str] = {
     "context cost": "inspect cost costs tokens",
     "update --check": "outdated",
     "eval --overlaps": "overlaps",
+    "publish --list": "snapshots snapshot publications",
     "allow": "permissions permission rules",
     "--version": "version",
     "add": "get import fetch download clone",
@@ -46,6 +47,11 @@ SUCCESSORS: Mapping[str, str] = {word: command for command, words in _WORDS.item
 """The command to type instead, without `skillhub`, by the word that was typed."""
 
 OPTION_SUCCESSORS: Mapping[str, str] = {
+    "--no-pager": "output is not paged",
+    "--repair": "skillhub index --verify",
+    "--forget-missing": "skillhub index --forget",
+    "--wait": "a replica serves the newest publication; skillhub publish --list TARGET",
+    "--publisher": "publishers need no name",
     "--db-path": "SKILLHUB_DB_PATH=PATH skillhub …",
     "--log-level": "SKILLHUB_LOG_LEVEL=LEVEL skillhub …",
     "--show": "skillhub trust",

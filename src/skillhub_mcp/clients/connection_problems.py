@@ -171,7 +171,7 @@ def misspelt_settings(tried: Tried, guesses: Mapping[str, str]) -> tuple[Problem
     return tuple(
         Problem(
             tried.connection.path,
-            f"{entry} sets {name}, which is no setting, and has no effect{guesses[name]}",
+            f"{entry} sets {name}, which is not a setting and has no effect{guesses[name]}",
             "correct the name there, or remove it",
         )
         for name in sorted({*server.environment, *server.variables} & set(guesses))

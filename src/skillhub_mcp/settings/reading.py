@@ -32,6 +32,7 @@ _SUCCESSORS = {
     "SEARCH_RERANK_MODEL_DIR": "SEARCH_RERANK_MODEL",
     "SKILLHUB_CHOICES": "~/.skillhub/choices.json",
     "SKILLHUB_PERMISSIONS": "~/.skillhub/permissions.json",
+    "SKILLHUB_SNAPSHOT": "skillhub publish --rollback",
     "SKILLHUB_STATELESS": "skillhub serve --workers",
     "SKILLHUB_WORKERS": "skillhub serve --workers",
 }
@@ -66,7 +67,7 @@ class UnknownSetting(NamedTuple):
     near: str
 
     def __str__(self) -> str:
-        return f"{self.name} is no setting, and has no effect{self.guess}"
+        return f"{self.name} is not a setting and has no effect{self.guess}"
 
     @property
     def guess(self) -> str:

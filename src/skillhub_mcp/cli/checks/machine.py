@@ -62,7 +62,7 @@ def check_settings(installation: Installation) -> CheckResult:
     return CheckResult(
         problems=(*ignored, *_unreadable(installation.settings)),
         warnings=tuple(
-            Problem(one.name, f"is no setting, and has no effect{one.guess}", "correct the name, or unset it")
+            Problem(one.name, f"is not a setting and has no effect{one.guess}", "correct the name, or unset it")
             for one in unknown_settings(os.environ)
         ),
     )
