@@ -23,8 +23,8 @@ from skillhub_mcp.execution.sandbox import find_sandbox
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Grant
-from skillhub_mcp.policy.files import change_choices, put_rule
-from skillhub_mcp.policy.rules import Decision, PermissionRule
+from skillhub_mcp.policy.files import change_choices, change_rules
+from skillhub_mcp.policy.rules import Decision, ListedRule, PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.digest import skill_digest
@@ -136,12 +136,11 @@ def deny(name: str) -> None:
 
 
 def put(rule: PermissionRule, verdict: str) -> None:
-    put_rule(
+    change_rules(
         os.path.expanduser("~/.skillhub/permissions.json"),
-        verdict,
-        rule,
         what="rules",
         tools=TOOL_ACTIONS,
+        put=[ListedRule(verdict, rule)],
         others=Decision.ALLOW,
     )
 

@@ -29,11 +29,10 @@ from skillhub_mcp.policy.files import (
     change_choices,
     change_reviews,
     change_roots,
+    change_rules,
     change_tokens,
     change_trust,
     choices_file,
-    forget_rules,
-    put_rule,
     reviews_file,
     roots_file,
     rules_file,
@@ -114,7 +113,7 @@ def test_a_rule_is_added_once_and_leaves_everything_else_as_it_was(tmp_path: Pat
     kept = json.loads(path.read_text(encoding="utf-8"))
     denied = {"deny": [{"tool": "skill_load"}], "others": "confirm"}
     assert kept == {"model": "m", "permissions": {**denied, "allow": [RULE.as_json()]}}
-    assert forget_rules(str(path), RULE, what=WHAT, tools=TOOL_ACTIONS) == (ListedRule("allow", RULE),)
+    assert change_rules(str(path), what=WHAT, tools=TOOL_ACTIONS, forget=[RULE]) == (ListedRule("allow", RULE),)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept == {"model": "m", "permissions": denied}
 
@@ -129,22 +128,23 @@ def test_a_rule_takes_the_place_of_those_about_the_same_and_of_no_others(tmp_pat
     lists = {"deny": [other_spelling, running, every, PermissionRule("skill_load", "csv")], "confirm": [RULE]}
     written = {verdict: [rule.as_json() for rule in rules] for verdict, rules in lists.items()}
     path.write_text(json.dumps({"permissions": written}), encoding="utf-8")
-    replaced = put_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    allowed = [ListedRule("allow", RULE)]
+    replaced = change_rules(str(path), what=WHAT, tools=TOOL_ACTIONS, put=allowed)
     assert replaced == (ListedRule("deny", other_spelling), ListedRule("confirm", RULE))
     kept = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS).read()
     assert kept == Rules((running, every, PermissionRule("skill_load", "csv")), (RULE,))
-    assert put_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS, others=Decision.ALLOW) == ()
+    assert change_rules(str(path), what=WHAT, tools=TOOL_ACTIONS, put=allowed, others=Decision.ALLOW) == ()
     kept = rules_file(str(path), what=WHAT, tools=TOOL_ACTIONS).read()
     assert kept is not None
     assert (kept.others, kept.allow) == (Decision.ALLOW, (RULE,))
-    assert forget_rules(str(path), every, what=WHAT, tools=TOOL_ACTIONS) == (ListedRule("deny", every),)
+    assert change_rules(str(path), what=WHAT, tools=TOOL_ACTIONS, forget=[every]) == (ListedRule("deny", every),)
     # A new file beside another of the person's changes nothing for what neither names.
     new = tmp_path / "new.json"
-    put_rule(str(new), "deny", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    change_rules(str(new), what=WHAT, tools=TOOL_ACTIONS, put=[ListedRule("deny", RULE)])
     assert rules_file(str(new), what=WHAT, tools=TOOL_ACTIONS).read() == Rules((RULE,), others=Decision.ALLOW)
     # A file that does not say so goes on to mean that the others need consent.
     new.write_text('{"permissions": {}}', encoding="utf-8")
-    put_rule(str(new), "deny", RULE, what=WHAT, tools=TOOL_ACTIONS)
+    change_rules(str(new), what=WHAT, tools=TOOL_ACTIONS, put=[ListedRule("deny", RULE)])
     assert rules_file(str(new), what=WHAT, tools=TOOL_ACTIONS).read() == Rules((RULE,))
 
 

@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from skillhub_mcp.cli.renames import OPTION_SUCCESSORS, SUCCESSORS
@@ -124,7 +124,7 @@ class Parser(argparse.ArgumentParser):
                 self.refuse_command(typed)
             choices = re.findall(r"[\w-]+", listed)
             reason = f"{typed!r} is not one of {', '.join(choices)}"
-            raise InvalidArgument(about["argument"], reason, hint=_meant(typed, choices) or self._help)
+            raise InvalidArgument(about["argument"], reason, hint=did_you_mean(typed, choices, self._help))
         reason = "requires a value" if about["reason"].startswith("expected ") else about["reason"]
         raise InvalidArgument(about["argument"], reason, hint=self._help)
 
@@ -142,7 +142,7 @@ class Parser(argparse.ArgumentParser):
         named = repr(decode_argument(typed))
         if not self.subcommands:
             raise InvalidArgument(named, "is an unexpected argument", hint=self._help)
-        near = _meant(typed, list(self.subcommands))
+        near = did_you_mean(typed, self.subcommands)
         if self.prog != PROGRAM:
             raise InvalidArgument(named, f"is not an action of {self.prog!r}", hint=near or self._actions_hint)
         successor = SUCCESSORS.get(typed.lower())
@@ -157,13 +157,14 @@ class Parser(argparse.ArgumentParser):
         known = self.option_names()
         if option in known:
             raise InvalidArgument(option, "must follow the command", hint=f"{self.prog} {option}")
-        hint = OPTION_SUCCESSORS.get(option) or _meant(option, known) or self._help
+        hint = OPTION_SUCCESSORS.get(option) or did_you_mean(option, known, self._help)
         raise InvalidArgument(option, f"is not an option of {self.prog!r}", hint=hint)
 
 
-def _meant(typed: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(typed, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
+def did_you_mean(typed: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a hint with the nearest of the `known` words, or `otherwise`."""
+    near = difflib.get_close_matches(typed, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 Run = Callable[[argparse.Namespace, Mapping[str, str]], int]

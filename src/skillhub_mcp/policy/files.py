@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,33 +174,31 @@ def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools:
     _rules(what, tools).change(path, change)
 
 
-def put_rule(
-    path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
+def change_rules(
+    path: str,
+    *,
+    what: str,
+    tools: ToolActions,
+    put: Sequence[ListedRule] = (),
+    forget: Sequence[PermissionRule] = (),
+    others: Decision | None = None,
 ) -> tuple[ListedRule, ...]:
-    """Put a rule in place of those about the same, and return these. Raises PolicyUnreadable and PolicyUnwritable."""
-    listed = ListedRule(verdict, rule)
-    replaced: list[ListedRule] = []
+    """Put rules in place of those about the same, and remove those about the same as `forget`; return what is gone.
+
+    Raises PolicyUnreadable and PolicyUnwritable.
+    """
+    gone: list[ListedRule] = []
 
     def change(rules: Rules) -> Rules:
-        replaced[:] = (one for one in rules.about_the_same(rule, tools) if one != listed)
-        return rules.without(replaced).having(listed).deciding(others)
+        changed = (*forget, *(one.rule for one in put))
+        gone[:] = (one for rule in changed for one in rules.about_the_same(rule, tools) if one not in put)
+        after = rules.without(gone)
+        for one in put:
+            after = after.having(one)
+        return after.deciding(others)
 
     _rules(what, tools).change(path, change)
-    return tuple(replaced)
-
-
-def forget_rules(
-    path: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
-) -> tuple[ListedRule, ...]:
-    """Remove the rules about the same as `rule` and return them. Raises PolicyUnreadable and PolicyUnwritable."""
-    removed: list[ListedRule] = []
-
-    def change(rules: Rules) -> Rules:
-        removed[:] = rules.about_the_same(rule, tools)
-        return rules.without(removed).deciding(others)
-
-    _rules(what, tools).change(path, change)
-    return tuple(removed)
+    return tuple(gone)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
-from skillhub_mcp.skills.selectors import is_rule_selector, is_selector, selects, terms_of
+from skillhub_mcp.skills.selectors import is_rule_selector, is_selector, selects
 
 
 class Decision(Enum):
@@ -232,35 +232,6 @@ def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
     """Return the person's rules, then a project's, which concern only the skills that it brings."""
     own = NO_RULES if own is None else own
     return RulesInForce(own, own if project is None else replace(own, then=project))
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """An action that is decided otherwise from now on: how, and for which skills, by name."""
-
-    action: Action
-    decision: Decision
-    names: tuple[str, ...]
-
-
-def effects_of(
-    before: RulesInForce, after: RulesInForce, skills: Iterable[Skill], *, tools: ToolActions
-) -> tuple[Effect, ...]:
-    """Return what `after` decides otherwise than `before`, about loading and then, if different, about running."""
-    found: dict[tuple[Action, Decision], set[str]] = {}
-    for skill in skills:
-        names, old, now = terms_of(skill), before.about(skill), after.about(skill)
-        changed = {
-            action: new
-            for action in (Action.LOAD, Action.RUN)
-            if (new := now.decide(action, names, tools=tools)) is not old.decide(action, names, tools=tools)
-        }
-        if changed.get(Action.LOAD) is changed.get(Action.RUN):
-            changed.pop(Action.RUN, None)
-        for action, decision in changed.items():
-            found.setdefault((action, decision), set()).add(skill.name)
-    order = [(action, decision) for action in (Action.LOAD, Action.RUN) for decision in Decision]
-    return tuple(Effect(*key, tuple(sorted(found[key]))) for key in order if key in found)
 
 
 def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[PermissionRule, ...]:
