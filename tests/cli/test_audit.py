@@ -164,7 +164,7 @@ def test_a_list_doctor_and_show_tell_what_is_critical(skillhub: Skillhub, write_
     write_skill("good", body="Text")
     doctor = json.loads(skillhub("doctor", "--json").out)
     (bad, good) = (line for line in skillhub("list").out.splitlines() if line)
-    assert (bad.endswith("(audit: critical)"), "audit" in good) == (True, False)
+    assert ("(audit: critical)" in bad, "audit" in good) == (True, False)
     assert [one["audit"] for one in skillhub("list", "--json").json["skills"]] == ["critical", None]
     assert "audit:         critical override-instructions (SKILL.md:7)" in skillhub("show", "bad").out
     assert skillhub("show", "bad", "--json").json["audit"][0]["line"] == 7

@@ -28,7 +28,7 @@ def three(write_skill: SkillWriter) -> None:
 def test_skills_are_listed_by_name(skillhub: Skillhub, three: None) -> None:
     done = skillhub("list")
     assert (done.code, names(done.out), done.err) == (0, ["flat", "nested", "plain"], "")
-    assert done.out.splitlines()[2] == "plain  Is plain."
+    assert done.out.splitlines()[2] == "plain  hub  Is plain."
 
 
 @pytest.mark.acceptance("S2-58", "S2-59")
@@ -67,7 +67,7 @@ def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
     lost = write_skill("one", "Second.", root=second)
     both = f"{skills_dir}{os.pathsep}{second}"
     done = skillhub("list", SKILLS_DIR=both)
-    assert done.out == f"one  First.\n{lost}  Second.  (shadowed by {skills_dir / 'one'})\n"
+    assert done.out == f"one  hub  First.\n{lost}  hub  (shadowed by {skills_dir / 'one'}) Second.\n"
     assert skillhub("show", str(lost), "--json", SKILLS_DIR=both).json["description"] == "Second."
     assert skillhub("list", "--source", "user", SKILLS_DIR=both).out == (
         "No skills:\n  source user\n      has no skill that is served\n      → leave the source out\n"
@@ -79,7 +79,7 @@ def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skill
     write_skill("for-people", "Is for people.", extra="disable-model-invocation: true")
     write_skill("for-models", "Is for models.", extra="user-invocable: false")
     assert skillhub("list").out == (
-        "for-models  Is for models.  (not user-invocable)\nfor-people  Is for people.  (not for models)\n"
+        "for-models  hub  (not user-invocable) Is for models.\nfor-people  hub  (not for models) Is for people.\n"
     )
 
 

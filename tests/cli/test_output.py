@@ -149,7 +149,7 @@ def test_a_locale_with_few_characters_gets_escapes_for_the_others(
         done = subprocess.run([*SKILLHUB, *typed], env=environment, capture_output=True, check=True, timeout=60)
         return done.stdout.decode("latin-1")
 
-    assert printed("list") == "minutes  café \\u8b70 \\U0001f30d\n"
+    assert printed("list") == "minutes  hub  café \\u8b70 \\U0001f30d\n"
     assert json.loads(printed("list", "--json"))["skills"][0]["description"] == "café 議 🌍"
 
 
@@ -178,10 +178,10 @@ def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
     assert minutes.endswith("…")
     assert people.split(maxsplit=2) == ["people", "hub", "(not for models) For people."]
     assert counts == "2 served, 1 not for models"
-    assert skillhub("list").out == f"minutes  {long}\npeople  For people.  (not for models)\n"
+    assert skillhub("list").out == f"minutes  hub  {long}\npeople  hub  (not for models) For people.\n"
     assert long in skillhub("search", "議事録").out
     # In colours where they are asked for, though it is no terminal.
-    assert skillhub("list", FORCE_COLOR="1").out.startswith(f"\x1b[1mminutes\x1b[0m  {long}\n")
+    assert skillhub("list", FORCE_COLOR="1").out.startswith(f"\x1b[1mminutes\x1b[0m  \x1b[2mhub\x1b[0m  {long}\n")
 
 
 @pytest.mark.parametrize("place", ["none/x.json", "file/x.json", "directory"])

@@ -19,9 +19,7 @@ def view(skillhub: Skillhub, write_skill: SkillWriter, project: Path) -> dict[st
 @pytest.mark.acceptance("S0-83", "S0-84", "S0-85", "S0-86")
 def test_without_a_terminal_the_skills_are_lines(skillhub: Skillhub, view: dict[str, str]) -> None:
     assert skillhub("pick", "--list", **view).out == (
-        "off     pdf  hub, user  Reads PDFs; knows review forms.\n"
-        "on      repo-review  project, repo  Review PRs.\n"
-        "2 of 2 skills, 1 not on\n"
+        "pdf (off)  user  Reads PDFs; knows review forms.\nrepo-review  repo  Review PRs.\n2 of 2 skills, 1 not on\n"
     )
     assert skillhub("pick", "--list", "zzz", **view).out == "(no match)\n"
     (only,) = skillhub("pick", "--scope", "user", "--json", **view).json["skills"]

@@ -67,7 +67,7 @@ def test_a_project_s_directory_is_recorded_for_this_project_alone(
     (tmp_path / "other" / ".git").mkdir(parents=True)
     write_skill("served", root=home / ".agents" / "skills")
     note = skillhub("list", SKILLS_DIR="").err
-    assert "1 skill in ./.cursor/skills is not searched" in note
+    assert "1 skill in ./.cursor/skills\n      is not searched: " in note
     assert "`skillhub roots add --project ./.cursor/skills` serves it" in note
     assert skillhub("roots", "add", "--project", "./.cursor/skills", SKILLS_DIR="").out == (
         "./.cursor/skills is searched in this project from now on: 1 skill\n"
@@ -133,7 +133,7 @@ def test_the_settings_come_before_the_record_and_say_so(
         return [one["name"] for one in skillhub("list", "--json", *options, **environment).json["skills"]]
 
     assert names() == ["given"]
-    assert "1 skill in ~/team is not searched: SKILLS_DIR is set" in skillhub("list").err
+    assert "1 skill in ~/team\n      is not searched: SKILLS_DIR is set" in skillhub("list").err
     assert names(SKILLS_DIR="") == ["added", "mine"]
     # Where SKILLHUB_ROOTS names the hub, what is recorded is a part of it; with SKILLS_DIR that is the hub.
     assert names(SKILLS_DIR="", SKILLHUB_ROOTS="hub") == ["added"]
@@ -290,7 +290,7 @@ def test_on_a_replica_no_place_of_the_machine_is_said_to_be_served_or_to_be_adde
     write_skill("local", root=home / ".skillhub" / "skills")
     write_skill("other", root=home / ".claude" / "skills")
     listed = skillhub("list", **replica)
-    assert (listed.code, listed.out, listed.err) == (0, "published  Is published.\n", "")
+    assert (listed.code, listed.out, listed.err) == (0, "published  hub  Is published.\n", "")
     assert skillhub("list", "--json", **replica).json["not_searched"] == []
     assert skillhub("doctor", "--json", **replica).json["not_searched"] == []
     served = "SKILLHUB_READ_ONLY is set: the publication "

@@ -178,7 +178,7 @@ def test_a_person_on_a_terminal_is_asked_after_they_were_shown(
 
 def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: Skillhub, repo: Path) -> None:
     listed = skillhub("list", *here(repo))
-    assert "obey  Always.  (awaits trust)\n" in listed.out
+    assert "obey  project  (awaits trust) Always.\n" in listed.out
     assert "2 skills of this project awaiting trust: `skillhub trust` shows them\n" in listed.err
     states = {one["handle"]: one["trust"] for one in skillhub("list", "--json", *here(repo)).json["skills"]}
     assert states == {"commit": "own", "commit@project": "awaited", "obey": "awaited"}
@@ -193,7 +193,7 @@ def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: S
     (warning,) = [one for one in doctor["warnings"] if "trust" in one["message"]]
     assert warning["fix"] == f"`skillhub trust {repo}` shows what the project brings"
     left_out = skillhub("list", "--all", *here(repo), SKILLHUB_TRUST="none")
-    assert "obey  Always.  (left out, awaits trust)\n" in left_out.out
+    assert "obey  project  (left out, awaits trust) Always.\n" in left_out.out
 
 
 def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_mends(

@@ -148,15 +148,15 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
     In a pipe, each row is a line without a head.
     """
     hide_progress()
+    cells = [[(part, "") if isinstance(part, str) else part for part in row] for row in rows]
     if not sys.stdout.isatty():
-        for row in rows:
-            print_line(*[part for cell in row for part in (cell, "  ")][:-1])
+        for (name, _), *others in cells:
+            print_line((name, "bold"), *(part for text, style in others for part in ("  ", (text, style))))
         return
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[(part, "") if isinstance(part, str) else part for part in row] for row in rows]
     console, width = rich_console(sys.stdout), columns()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, title in enumerate(head):

@@ -76,17 +76,32 @@ def print_empty_result(empty: EmptyResult, *, to_stderr: bool = False) -> None:
 
 def problem_lines(problems: Sequence[Problem]) -> str:
     """Return the first twenty problems, three lines each, and how many more there are."""
-    lines = [
+    shown = [
         f"  {in_line(shown_path(one.subject))}\n      {in_line(one.message)}\n      → {in_line(one.fix)}"
-        for one in problems[:_SHOWN_PROBLEMS]
+        for one in problems
     ]
-    more = len(problems) - _SHOWN_PROBLEMS
-    return "\n".join([*lines, *([f"  … and {more:,} more; --json lists them all"] if more > 0 else [])])
+    return "\n".join(first_lines(shown, _SHOWN_PROBLEMS))
+
+
+def first_lines(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = len(lines) - most
+    return [*lines[:most], *([f"  … and {more:,} more; --json lists them all"] if more > 0 else [])]
 
 
 def problems_json(problems: Sequence[Problem]) -> list[dict[str, str]]:
     """Return problems as JSON values."""
     return [{"subject": one.subject, "message": one.message, "fix": one.fix} for one in problems]
+
+
+def empty_json(empty: EmptyResult | None) -> dict[str, object]:
+    """Return why there is nothing to show, as a further key of a JSON result; {} for a result that has something."""
+    return {} if empty is None else {"problems": problems_json(empty.causes)}
+
+
+def empty_exit_code(empty: EmptyResult | None) -> int:
+    """Return the exit code of a command that may show nothing: that fails only if something has to be corrected."""
+    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
 
 
 def skill_json(skill: Skill) -> dict[str, object]:

@@ -5,34 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.cli.console import Part, one_line, print_line, print_note, print_table, print_text, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
-    EXIT_FAILED,
-    EXIT_OK,
+    empty_exit_code,
+    empty_json,
     plural,
     print_empty_result,
     print_json,
-    problems_json,
+    problem_lines,
     skill_json,
 )
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.policy.access import Availability
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.places import UnsearchedPlace
 from skillhub_mcp.skills.roots import SOURCES, Source
-
-if TYPE_CHECKING:
-    _Row = tuple[ListedSkill, str, LockStanding | None]
 
 DESCRIPTION = "List the skills that are served."
 _SHOWN_PLACES = 3
@@ -57,69 +51,42 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skills by name, or why there are none, which fails if something has to be corrected."""
+    source = Source(args.source) if args.source else None
+    empty = None
     with open_hub(options) as hub:
         listed = hub.listed()
         chosen = [one for one in listed if _matches(one, args)]
-        source = Source(args.source) if args.source else None
-        empty = (
-            None if chosen else hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
-        )
-        categories = dict(sorted(Counter(one.skill.category for one in chosen if one.skill.category).items()))
+        if not chosen:
+            empty = hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
         elsewhere = unsearched_places(settings_of(options), hub.views.snapshot())
         locks = hub.lock_standings(one.skill for one in chosen)
         rows = [(one, _risk(hub, one.skill), lock) for one, lock in zip(chosen, locks, strict=True)]
         counts = count_skills(*hub.snapshot_and_policy())
+    categories = dict(sorted(Counter(one.skill.category for one in chosen if one.skill.category).items()))
     if args.json:
-        problems = {} if empty is None else {"problems": problems_json(empty.causes)}
         not_searched = [
             {"path": one.place.path, "skills": one.skills, "why": one.reason.why, "command": one.reason.command or None}
             for one in elsewhere
         ]
-        more = {"categories": categories, "not_searched": not_searched}
-        print_json({"skills": [_skill_json(*row) for row in rows], **problems, **more})
-    else:
-        _print(rows)
-        if sys.stdout.isatty() and rows:
-            filtered = f"{len(chosen):,} of these: " if args.core or args.category or args.source else ""
-            print_text(f"\n{filtered}{counts.sentence()}")
-            if named := ", ".join(f"{in_line(one)} ({count:,})" for one, count in categories.items()):
-                print_text(f"Categories: {named}")
-        if empty is not None:
-            print_empty_result(empty)
-        elif elsewhere:
-            _note_elsewhere(elsewhere)
-        if awaiting := sum(one.skill.awaits_trust for one in listed):
-            print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
-    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
-
-
-def _print(rows: Sequence[_Row]) -> None:
-    table: list[tuple[Part, ...]] = []
-    for one, risk, lock in rows:
-        noted = _notes(one, risk, lock.state.value if lock else "")
-        note, text = f"({noted})" if noted else "", one_line(one.skill.description, width=None)
-        if sys.stdout.isatty():
-            table.append((one.handle, (one.source.value, "dim"), (f"{note} {text}", "yellow") if note else text))
-        else:
-            print_line((one.handle, "bold"), f"  {text}", (f"  {note}" if note else "", "yellow"))
-    if table:
-        print_table(("skill", "source", "description"), table)
-
-
-def _risk(hub: SkillHub, skill: Skill) -> str:
-    """Return the worst severity that the audit found, if agents are warned of it."""
-    findings = hub.audited(skill)
-    worst = findings[0].severity.value if findings else ""
-    return worst if worst in ("critical", "high") else ""
-
-
-def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
-    """Report on stderr what is not searched, why, and the command that serves it."""
-    print_note("")
-    for problem in (one.as_problem() for one in elsewhere[:_SHOWN_PLACES]):
-        print_note(f"{in_line(problem.subject)} {in_line(problem.message)}\n  → {in_line(problem.fix)}")
-    if (more := len(elsewhere) - _SHOWN_PLACES) > 0:
-        print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")
+        result = {"skills": [_skill_json(*row) for row in rows], "categories": categories, "not_searched": not_searched}
+        print_json(result | empty_json(empty))
+        return empty_exit_code(empty)
+    if rows:
+        print_table(("skill", "source", "description"), [_cells(*row) for row in rows])
+    if sys.stdout.isatty() and rows:
+        filtered = f"{len(chosen):,} of these: " if args.core or args.category or args.source else ""
+        print_text(f"\n{filtered}{counts.sentence()}")
+        if named := ", ".join(f"{one} ({count:,})" for one, count in categories.items()):
+            print_line(f"Categories: {named}")
+    if empty is not None:
+        print_empty_result(empty)
+    elif elsewhere:
+        print_note(f"\n{problem_lines([one.as_problem() for one in elsewhere[:_SHOWN_PLACES]])}")
+        if (more := len(elsewhere) - _SHOWN_PLACES) > 0:
+            print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")
+    if awaiting := sum(one.skill.awaits_trust for one in listed):
+        print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
+    return empty_exit_code(empty)
 
 
 def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
@@ -131,18 +98,27 @@ def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
     )
 
 
-def _notes(one: ListedSkill, risk: str, lock_state: str) -> str:
+def _risk(hub: SkillHub, skill: Skill) -> str:
+    """Return the worst severity that the audit found, if agents are warned of it."""
+    findings = hub.audited(skill)
+    worst = findings[0].severity.value if findings else ""
+    return worst if worst in ("critical", "high") else ""
+
+
+def _cells(one: ListedSkill, risk: str, lock: LockStanding | None) -> tuple[Part, ...]:
+    text = one_line(one.skill.description, width=None)
     notes = [
         _STANDINGS.get(one.standing, ""),
         f"audit: {risk}" if risk == "critical" else "",
-        _LOCK_NOTES.get(lock_state, ""),
+        _LOCK_NOTES.get(lock.state.value, "") if lock is not None else "",
         "awaits trust" if one.skill.awaits_trust else "",
         f"shadowed by {shown_path(one.shadowed_by.directory)}" if one.shadowed_by is not None else "",
         "its skills directory is away" if one.is_away else "",
         "not for models" if one.skill.disable_model_invocation else "",
         "not user-invocable" if not one.skill.user_invocable else "",
     ]
-    return ", ".join(note for note in notes if note)
+    noted = ", ".join(filter(None, notes))
+    return one.handle, (one.source.value, "dim"), (f"({noted}) {text}", "yellow") if noted else text
 
 
 def _skill_json(one: ListedSkill, risk: str, lock: LockStanding | None) -> dict[str, object]:

@@ -8,15 +8,16 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import ask, can_ask, columns, one_line, print_line, print_note, print_text
+from skillhub_mcp.cli.console import ask, can_ask, columns, one_line, print_line, print_note
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
+    empty_exit_code,
+    empty_json,
     print_empty_result,
     print_json,
-    problems_json,
 )
 from skillhub_mcp.errors import TerminalUnavailable
 from skillhub_mcp.hub import MAX_LIMIT, ListedSkill, SkillHub
@@ -53,36 +54,20 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             return _ask(hub, listed, typed)
         shown, fits = _fitting(hub, listed, typed)
     if args.json:
-        problems = {} if empty is None else {"problems": problems_json(empty.causes)}
         counts = {"count": len(shown), "total": len(listed), "confident": fits}
-        print_json({"skills": [_as_json(one) for one in shown], **counts, **problems})
+        print_json({"skills": [_as_json(one) for one in shown], **counts, **empty_json(empty)})
     elif empty is not None:
         print_empty_result(empty, to_stderr=asking)
     else:
-        if shown and not fits:
-            print_text("No good match. Nearest:")
-        for one in shown:
-            head = f"{one.standing.value:<7} {in_line(one.handle)}  {one.source.value}, {_scope(one)}  "
-            print_text(head + one_line(one.skill.description, width=max(columns() - len(head), 20)))
-        print_text(_count_text(shown, listed))
-    return EXIT_FAILED if empty is not None and (asking or empty.mistake) else EXIT_OK
+        _print_skills(shown, len(listed), fits=fits)
+    return EXIT_FAILED if asking else empty_exit_code(empty)
 
 
 def _ask(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> int:
     """Show what fits until a number, or nothing, is typed."""
     while True:
         shown, fits = _fitting(hub, listed, typed)
-        if shown and not fits:
-            print_note("No good match. Nearest:")
-        width, room = columns(sys.stderr), max(shutil.get_terminal_size().lines - _LINES_AROUND, 1)
-        for number, one in enumerate(shown[:room], start=1):
-            state = "" if one.standing is Availability.ON else f" ({one.standing.value})"
-            head = f"{number:>3}  {in_line(one.handle)}{state}  {_scope(one)}  "
-            text = one_line(one.skill.description, width=max(width - len(head), 20))
-            print_line(
-                f"{number:>3}  ", (one.handle, "bold"), (state, "yellow"), f"  {_scope(one)}  {text}", stream=sys.stderr
-            )
-        print_note(_count_text(shown, listed))
+        _print_skills(shown, len(listed), fits=fits, asking=True)
         answer = (ask("number to take, words to search, Enter to leave:") or "").strip()
         if not answer:
             return EXIT_INTERRUPTED
@@ -93,8 +78,25 @@ def _ask(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> int:
             if chosen.standing is not Availability.ON:
                 why = in_line(typed_command("skillhub why", chosen.handle))
                 print_note(f"agents neither find nor load it ({chosen.standing.value}): {why}")
-            print_text(in_line(chosen.handle))
+            print_line(chosen.handle)
             return EXIT_OK
+
+
+def _print_skills(shown: Sequence[ListedSkill], total: int, *, fits: bool, asking: bool = False) -> None:
+    """Print a line for each skill and the count; to ask, on stderr, with numbers, and what has room on the screen."""
+    stream = sys.stderr if asking else sys.stdout
+    if shown and not fits:
+        print_line("No good match. Nearest:", stream=stream)
+    room = max(shutil.get_terminal_size().lines - _LINES_AROUND, 1) if asking else len(shown)
+    for number, one in enumerate(shown[:room], start=1):
+        state = "" if one.standing is Availability.ON else f" ({one.standing.value})"
+        head = (f"{number:>3}  " if asking else "", (one.handle, "bold"), (state, "yellow"), f"  {_scope(one)}  ")
+        used = sum(len(part if isinstance(part, str) else part[0]) for part in head)
+        text = one_line(one.skill.description, width=max(columns(stream) - used, 20))
+        print_line(*head, text, stream=stream)
+    others = sum(one.standing is not Availability.ON for one in shown)
+    count = f"{len(shown):,} of {total:,} skills{f', {others:,} not on' if others else ''}"
+    print_line(count if shown else "(no match)", stream=stream)
 
 
 def _fitting(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> tuple[list[ListedSkill], bool]:
@@ -123,13 +125,6 @@ def _text(one: ListedSkill) -> str:
 
 def _scope(one: ListedSkill) -> str:
     return "repo" if one.source is Source.PROJECT else "user"
-
-
-def _count_text(shown: Sequence[ListedSkill], listed: Sequence[ListedSkill]) -> str:
-    others = sum(one.standing is not Availability.ON for one in shown)
-    return (
-        f"{len(shown):,} of {len(listed):,} skills{f', {others:,} not on' if others else ''}" if shown else "(no match)"
-    )
 
 
 def _as_json(one: ListedSkill) -> dict[str, object]:

@@ -9,10 +9,9 @@ from dataclasses import asdict
 from skillhub_mcp.cli.arguments import decode_argument, whole_number
 from skillhub_mcp.cli.console import columns, one_line, print_line, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_empty_result, print_json, problems_json
+from skillhub_mcp.cli.output import empty_exit_code, empty_json, print_empty_result, print_json
 from skillhub_mcp.disclosure.hits import two_digits
 from skillhub_mcp.hub import SearchAnswer
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.search.hits import FITS
 from skillhub_mcp.skills.roots import SOURCES, Source
 
@@ -44,13 +43,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         empty = None if answer.searched else hub.why_nothing(category=args.category, source=source)
     if args.json:
-        problems = {} if empty is None else {"problems": problems_json(empty.causes)}
-        print_json(_answer_json(answer, explained=args.explain) | problems)
+        print_json(_answer_json(answer, explained=args.explain) | empty_json(empty))
     elif empty is not None:
         print_empty_result(empty)
     else:
         _print_hits(answer)
-    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
+    return empty_exit_code(empty)
 
 
 def _answer_json(answer: SearchAnswer, *, explained: bool) -> dict[str, object]:
@@ -79,7 +77,6 @@ def _answer_json(answer: SearchAnswer, *, explained: bool) -> dict[str, object]:
 
 
 def _print_hits(answer: SearchAnswer) -> None:
-    room = columns() - len(_INDENT)
     if not answer.hits:
         print_text(f"No matching skills (searched {answer.searched:,}).")
     elif not answer.confident:
@@ -90,17 +87,13 @@ def _print_hits(answer: SearchAnswer) -> None:
         trust = "  (awaits trust: `skillhub trust`)" if hit.skill.awaits_trust else ""
         fits = "green" if hit.score >= FITS else "yellow"
         print_line((score, fits), (hit.handle, "bold"), (category, "dim"), (trust, "yellow"))
-        details = [hit.skill.description, *(f"also as {copy}" for copy in hit.copies)]
-        for detail in (*details, *(part.describe() for part in hit.contributions)):
-            print_line(_INDENT + one_line(detail, width=room))
-    _print_summary(answer)
-
-
-def _print_summary(answer: SearchAnswer) -> None:
+        reasons = [part.describe() for part in hit.contributions]
+        for detail in (hit.skill.description, *(f"also as {copy}" for copy in hit.copies), *reasons):
+            print_line(_INDENT + one_line(detail, width=columns() - len(_INDENT)))
     if answer.facets is not None:
         for name, counts in asdict(answer.facets).items():
             if counts:
-                print_text(f"{name}: " + ", ".join(f"{in_line(value)} ({count})" for value, count in counts.items()))
+                print_line(f"{name}: " + ", ".join(f"{value} ({count})" for value, count in counts.items()))
     elif any(hit.contributions for hit in answer.hits):
         print_text(
             f"{answer.considered:,} of {answer.searched:,} skills contain a word of the query; "
