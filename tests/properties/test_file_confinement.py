@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,15 +13,8 @@ from hypothesis import strategies as st
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.skills.files import (
-    FileContent,
-    Opener,
-    ReadLimits,
-    list_files,
-    open_by_descriptors,
-    open_by_resolved_path,
-    read_file,
-)
+from skillhub_mcp.skills.files import FileContent, ReadLimits, confinement, list_files, read_file
+from skillhub_mcp.skills.files.paths import WantedFile
 
 pytestmark = pytest.mark.slow
 
@@ -44,11 +38,15 @@ def skill(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.acceptance("S2-28", "S2-29", "S2-30", "S2-31")
 @given(
     path=JOINED | ANYTHING | KNOWN | st.tuples(KNOWN, JOINED).map("/".join),
-    opener=st.sampled_from([open_by_descriptors, open_by_resolved_path]),
+    opener=st.sampled_from([confinement.open_by_descriptors, confinement.open_by_resolved_path]),
 )
-def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(skill: Path, path: str, opener: Opener) -> None:
+def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(
+    skill: Path, path: str, opener: Callable[[str, WantedFile], int]
+) -> None:
     try:
-        answer = read_file(skill, path, skill="a", limits=ReadLimits(max_bytes=1_000), opener=opener)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(confinement, "open_confined", opener)
+            answer = read_file(skill, path, skill="a", limits=ReadLimits(max_bytes=1_000))
     except SkillHubError as error:
         text = f"{error.message} {error.hint} {error.facts}"
     else:

@@ -17,22 +17,17 @@ import pytest
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, Hostile, plant
 
 from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, SkillFileNotFound, SkillHubError
-from skillhub_mcp.skills.files import (
-    FileContent,
-    FileEntry,
-    Opener,
-    ReadLimits,
-    list_files,
-    open_by_descriptors,
-    open_by_resolved_path,
-    read_file,
-    read_whole,
-)
+from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, confinement, list_files, read_file, read_whole
 
 LIMITS = ReadLimits(max_bytes=65_536)
 WITH_DOTFILES = ReadLimits(max_bytes=65_536, serve_dotfiles=True)
 
-both_openers = pytest.mark.parametrize("opener", [open_by_descriptors, open_by_resolved_path])
+both_openers = pytest.mark.usefixtures("opener")
+
+
+@pytest.fixture(params=[confinement.open_by_descriptors, confinement.open_by_resolved_path])
+def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "open_confined", request.param)
 
 
 def words(hostile: Hostile) -> str:
@@ -44,10 +39,8 @@ def skill(tmp_path: Path) -> Path:
     return plant(tmp_path)
 
 
-def read(
-    directory: Path, file_path: str, *, limits: ReadLimits = LIMITS, offset: int = 0, opener: Opener | None = None
-) -> FileContent:
-    return read_file(directory, file_path, skill="a", limits=limits, offset=offset, opener=opener)
+def read(directory: Path, file_path: str, *, limits: ReadLimits = LIMITS, offset: int = 0) -> FileContent:
+    return read_file(directory, file_path, skill="a", limits=limits, offset=offset)
 
 
 def parts_of(directory: Path, file_path: str, *, max_bytes: int) -> Iterator[FileContent]:
@@ -66,8 +59,8 @@ def parts_of(directory: Path, file_path: str, *, max_bytes: int) -> Iterator[Fil
 @pytest.mark.parametrize(
     "path", ["references/guide.md", "references\\guide.md", "./references/guide.md", "references/./guide.md"]
 )
-def test_a_file_in_a_subdirectory_is_read(skill: Path, path: str, opener: Opener) -> None:
-    assert read(skill, path, opener=opener) == FileContent(
+def test_a_file_in_a_subdirectory_is_read(skill: Path, path: str) -> None:
+    assert read(skill, path) == FileContent(
         content="# Guide\n",
         encoding="utf-8",
         truncated=False,
@@ -121,9 +114,9 @@ def test_the_media_type_comes_from_the_name(skill: Path, name: str, content: byt
 @pytest.mark.acceptance("S2-28", "S2-29", "S2-31")
 @both_openers
 @pytest.mark.parametrize("hostile", REFUSED, ids=words)
-def test_a_hostile_path_is_refused(skill: Path, hostile: Hostile, opener: Opener) -> None:
+def test_a_hostile_path_is_refused(skill: Path, hostile: Hostile) -> None:
     with pytest.raises(PathNotAllowed) as refusal:
-        read(skill, hostile.path, opener=opener)
+        read(skill, hostile.path)
     error = json.dumps([refusal.value.message, dict(refusal.value.facts)], ensure_ascii=False)
     assert error.encode("utf-8")
     assert len(error) < 1_000
@@ -133,18 +126,18 @@ def test_a_hostile_path_is_refused(skill: Path, hostile: Hostile, opener: Opener
 @pytest.mark.acceptance("S2-29")
 @both_openers
 @pytest.mark.parametrize("hostile", NEVER_DECODED, ids=words)
-def test_a_path_is_never_decoded_or_expanded(skill: Path, hostile: Hostile, opener: Opener) -> None:
+def test_a_path_is_never_decoded_or_expanded(skill: Path, hostile: Hostile) -> None:
     with pytest.raises(SkillFileNotFound):
-        read(skill, hostile.path, opener=opener)
+        read(skill, hostile.path)
 
 
 @pytest.mark.acceptance("S2-30", "S2-31")
 @both_openers
 @pytest.mark.parametrize("hostile", LINKS_OUT, ids=words)
-def test_a_link_out_of_the_skill_is_refused(skill: Path, hostile: Hostile, opener: Opener) -> None:
+def test_a_link_out_of_the_skill_is_refused(skill: Path, hostile: Hostile) -> None:
     assert (skill / hostile.path).read_text(encoding="utf-8") == SECRET, "the link works without confinement"
     with pytest.raises(PathNotAllowed):
-        read(skill, hostile.path, opener=opener)
+        read(skill, hostile.path)
 
 
 @pytest.mark.acceptance("S2-30")
@@ -168,26 +161,26 @@ def test_whether_an_outside_link_dangles_is_not_revealed(skill: Path) -> None:
         ("top", "references/..", "top/references/guide.md"),
     ],
 )
-def test_a_link_within_the_skill_is_followed(skill: Path, link: str, target: str, path: str, opener: Opener) -> None:
+def test_a_link_within_the_skill_is_followed(skill: Path, link: str, target: str, path: str) -> None:
     os.symlink(target, skill / link)
-    assert read(skill, path, opener=opener).content == "# Guide\n"
+    assert read(skill, path).content == "# Guide\n"
 
 
 @both_openers
-def test_a_parent_path_behind_a_link_counts_from_its_target(skill: Path, opener: Opener) -> None:
+def test_a_parent_path_behind_a_link_counts_from_its_target(skill: Path) -> None:
     (skill / "deep" / "er").mkdir(parents=True)
     (skill / "deep" / "note.md").write_text("deep", encoding="utf-8")
     os.symlink("deep/er", skill / "short")
     os.symlink("short/../note.md", skill / "around.md")
-    assert read(skill, "around.md", opener=opener).content == "deep"
+    assert read(skill, "around.md").content == "deep"
 
 
 @both_openers
-def test_a_link_cycle_ends(skill: Path, opener: Opener) -> None:
+def test_a_link_cycle_ends(skill: Path) -> None:
     os.symlink("pong", skill / "ping")
     os.symlink("ping", skill / "pong")
     with pytest.raises(SkillFileNotFound):
-        read(skill, "ping", opener=opener)
+        read(skill, "ping")
 
 
 def test_a_skill_reached_through_a_link_is_confined_to_its_real_directory(skill: Path, tmp_path: Path) -> None:
@@ -206,19 +199,19 @@ def test_dotfiles_are_withheld_unless_served(skill: Path, path: str) -> None:
 
 @both_openers
 @pytest.mark.parametrize(("target", "path"), [(".env", "plain.md"), (".git", "plain.md/config")])
-def test_a_plain_name_that_links_to_a_dotfile_is_withheld(skill: Path, target: str, path: str, opener: Opener) -> None:
+def test_a_plain_name_that_links_to_a_dotfile_is_withheld(skill: Path, target: str, path: str) -> None:
     os.symlink(target, skill / "plain.md")
     with pytest.raises(PathNotAllowed, match="SKILLHUB_SERVE_DOTFILES"):
-        read(skill, path, opener=opener)
-    assert read(skill, path, limits=WITH_DOTFILES, opener=opener).content == SECRET
+        read(skill, path)
+    assert read(skill, path, limits=WITH_DOTFILES).content == SECRET
 
 
 @pytest.mark.acceptance("S2-29")
 @both_openers
 @pytest.mark.parametrize("hostile", [h for h in REFUSED if ".." in re.split(r"[/\\]", h.path)], ids=words)
-def test_serving_dotfiles_does_not_allow_parent_paths(skill: Path, hostile: Hostile, opener: Opener) -> None:
+def test_serving_dotfiles_does_not_allow_parent_paths(skill: Path, hostile: Hostile) -> None:
     with pytest.raises(PathNotAllowed):
-        read(skill, hostile.path, limits=WITH_DOTFILES, opener=opener)
+        read(skill, hostile.path, limits=WITH_DOTFILES)
 
 
 def test_an_empty_path_is_an_invalid_argument(skill: Path) -> None:
@@ -237,18 +230,18 @@ def test_a_hard_link_is_read(skill: Path) -> None:
 @pytest.mark.acceptance("S2-33")
 @both_openers
 @pytest.mark.parametrize("path", ["absent.md", "absent/guide.md", "SKILL.md/guide.md", "references/absent.md"])
-def test_a_missing_file_is_reported(skill: Path, path: str, opener: Opener) -> None:
+def test_a_missing_file_is_reported(skill: Path, path: str) -> None:
     with pytest.raises(SkillFileNotFound, match="does not exist") as error:
-        read(skill, path, opener=opener)
+        read(skill, path)
     assert error.value.facts == {"skill_name": "a", "file_path": path}
 
 
 @pytest.mark.acceptance("S2-33")
 @both_openers
 @pytest.mark.parametrize("path", ["references", "references/", "references\\", ".", "./"])
-def test_a_directory_is_refused_and_its_files_are_named(skill: Path, path: str, opener: Opener) -> None:
+def test_a_directory_is_refused_and_its_files_are_named(skill: Path, path: str) -> None:
     with pytest.raises(SkillFileNotFound, match="is a directory") as error:
-        read(skill, path, opener=opener)
+        read(skill, path)
     assert error.value.hint is not None
     assert "'references/guide.md'" in error.value.hint
 
@@ -274,17 +267,17 @@ def test_a_skill_with_a_deleted_directory_has_no_files(tmp_path: Path) -> None:
 
 
 @both_openers
-def test_a_fifo_is_not_read_and_does_not_block(skill: Path, opener: Opener) -> None:
+def test_a_fifo_is_not_read_and_does_not_block(skill: Path) -> None:
     os.mkfifo(skill / "pipe")
     with pytest.raises(SkillFileNotFound, match="is not a regular file"):
-        read(skill, "pipe", opener=opener)
+        read(skill, "pipe")
 
 
 @both_openers
-def test_a_link_to_a_device_is_refused(skill: Path, opener: Opener) -> None:
+def test_a_link_to_a_device_is_refused(skill: Path) -> None:
     os.symlink("/dev/zero", skill / "zero")
     with pytest.raises(PathNotAllowed):
-        read(skill, "zero", opener=opener)
+        read(skill, "zero")
 
 
 def test_an_unreadable_file_is_reported_with_a_fix(skill: Path) -> None:
@@ -480,7 +473,7 @@ def test_a_truncated_listing_keeps_the_top_and_says_so(skill: Path) -> None:
 
 @pytest.mark.acceptance("S2-30")
 @both_openers
-def test_a_file_swapped_for_a_link_before_opening_is_not_followed(skill: Path, opener: Opener) -> None:
+def test_a_file_swapped_for_a_link_before_opening_is_not_followed(skill: Path) -> None:
     (skill / "place.md").write_text("mine", encoding="utf-8")
     real = os.stat
 
@@ -494,7 +487,7 @@ def test_a_file_swapped_for_a_link_before_opening_is_not_followed(skill: Path, o
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "stat", stat_then_exchange)
         with pytest.raises(SkillFileNotFound):
-            read(skill, "place.md", opener=opener)
+            read(skill, "place.md")
     assert (skill / "place.md").read_text(encoding="utf-8") == SECRET
 
 

@@ -354,10 +354,9 @@ def test_the_higher_source_wins_and_each_loser_is_reported(
     for source, conflict in lost.items():
         assert conflict.name == "same"
         assert (conflict.winner.source, conflict.winner.path) == (Source.PROJECT, written["project"])
-        assert conflict.winner.version == "1.4"
+        assert conflict.winner.meta.version == "1.4"
         assert conflict.overridden.path == written[source]
-        assert conflict.overridden.version is not None
-        assert conflict.overridden.version.startswith("1.")
+        assert (conflict.overridden.meta.version or "").startswith("1.")
         assert conflict.reason == "the winner's root comes first"
     for source, path in written.items():
         found = registry.find("same", source=source)

@@ -14,8 +14,6 @@ from tests.judges import Offering
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import (
-    Claim,
-    Conflict,
     IndexEntry,
     RegistryIndex,
     ScannedRoot,
@@ -55,11 +53,6 @@ def two_roots(tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter)
     return scan(roots, memory={}, admission=REGISTRY_STRICT, depth=ReadDepth.HEADER).snapshot
 
 
-def claim(snapshot: Snapshot, source: Source, tail: str, version: str) -> Claim:
-    root = next(root.path for root in snapshot.report.roots if root.source is source)
-    return Claim(source, os.path.join(root, tail), version)
-
-
 def summary(index: RegistryIndex) -> list[tuple[str, str]]:
     return [(entry.name, entry.meta.version or "") for entry in index.skills]
 
@@ -68,12 +61,15 @@ def summary(index: RegistryIndex) -> list[tuple[str, str]]:
 def test_an_index_has_the_winners_by_name_and_every_conflict(two_roots: Snapshot) -> None:
     index = build_registry_index(Names(two_roots))
     assert summary(index) == [("other", "4"), ("own", "1"), ("same", "0")]
-    winner = claim(two_roots, Source.PROJECT, "same", "0")
-    reason = "the winner's root comes first"
-    assert index.report.conflicts == (
-        Conflict("same", winner, claim(two_roots, Source.HUB, "earlier", "3"), reason),
-        Conflict("same", winner, claim(two_roots, Source.HUB, "later", "2"), reason),
-    )
+    winner = index.skills[-1]
+    assert [(lost.name, lost.winner, lost.reason) for lost in index.report.conflicts] == [
+        ("same", winner, "the winner's root comes first")
+    ] * 2
+    overridden = [lost.overridden for lost in index.report.conflicts]
+    assert [(os.path.basename(one.path), one.source, one.meta.version) for one in overridden] == [
+        ("earlier", Source.HUB, "3"),
+        ("later", Source.HUB, "2"),
+    ]
 
 
 @pytest.mark.acceptance("S3-33", "S3-34", "S3-36")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from skillhub_mcp.skills.registry import Claim, IndexEntry, IndexReport
+from skillhub_mcp.skills.registry import IndexEntry, IndexReport
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
@@ -80,6 +80,6 @@ def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int
     }
 
 
-def _claim_json(claim: Claim, *, with_paths: bool) -> dict[str, object]:
-    place = {"path": claim.path} if with_paths else {}
-    return {"source": claim.source.value, **place, "version": claim.version}
+def _claim_json(entry: IndexEntry, *, with_paths: bool) -> dict[str, object]:
+    place = {"path": entry.path} if with_paths else {}
+    return {"source": entry.source.value, **place, "version": entry.meta.version}

@@ -71,21 +71,12 @@ class IgnoredPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One of two skills with the same name."""
-
-    source: Source
-    path: str
-    version: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Conflict:
     """A name that two skills have, which of them it refers to, and why."""
 
     name: str
-    winner: Claim
-    overridden: Claim
+    winner: IndexEntry
+    overridden: IndexEntry
     reason: str
 
 
@@ -142,11 +133,6 @@ def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
     )
 
 
-def _exists(root: str) -> bool:
-    # That of a publication has a label and no path, and was there when it was published.
-    return not os.path.isabs(root) or os.path.isdir(root)
-
-
 def _report(names: Names) -> IndexReport:
     snapshot = names.snapshot
     scanned = snapshot.report
@@ -162,11 +148,13 @@ def _report(names: Names) -> IndexReport:
     for refused in scanned.refused:
         counts[refused.reason.rule] += 1
         ignored.append(IgnoredPlace(refused.directory, refused.reason.message, refused.reason.rule))
+    roots = []
+    for root in scanned.roots:
+        # A publication's root is a label, not a path, and existed when it was published.
+        exists = not os.path.isabs(root.path) or os.path.isdir(root.path)
+        roots.append(ScannedRoot(root.source, root.path, root.priority, exists, found[root.path]))
     return IndexReport(
-        roots=tuple(
-            ScannedRoot(root.source, root.path, root.priority, _exists(root.path), found[root.path])
-            for root in scanned.roots
-        ),
+        roots=tuple(roots),
         seconds=scanned.seconds,
         found=scanned.found,
         valid=len(valid),
@@ -175,8 +163,8 @@ def _report(names: Names) -> IndexReport:
         conflicts=tuple(
             Conflict(
                 lost.skill.name,
-                winner=_claim(snapshot, lost.winner),
-                overridden=_claim(snapshot, lost.skill),
+                winner=to_index_entry(lost.winner, snapshot.source(lost.winner)),
+                overridden=to_index_entry(lost.skill, snapshot.source(lost.skill)),
                 reason=lost.why.value,
             )
             for lost in names.shadowed()
@@ -199,10 +187,6 @@ def _narrowed(report: IndexReport, names: Names) -> IndexReport:
         ignored=(),
         digest=replace(names.snapshot, everything=allowed).digest,
     )
-
-
-def _claim(snapshot: Snapshot, skill: Skill) -> Claim:
-    return Claim(snapshot.source(skill), skill.directory, skill.version)
 
 
 class Registry:
@@ -264,33 +248,26 @@ def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
         raise InvalidArgument("roots", "is a single path, not a list of roots", hint=f"pass [{os.fspath(roots)!r}]")
     distinct: dict[str, SkillRoot] = {}
     for root in sorted(map(_root, roots), key=lambda root: root.priority):
-        refuse_nul(roots=root.path)
         distinct.setdefault(root.path, root)
     if all(isinstance(root, SkillRoot) for root in roots):
         return tuple(distinct.values())
     return tuple(replace(root, priority=position) for position, root in enumerate(distinct.values(), 1))
 
 
-def _root(root: AnyRoot) -> SkillRoot:
-    if isinstance(root, SkillRoot):
-        return root
-    if isinstance(root, str | os.PathLike):
-        return _only(Source.HUB, os.fspath(root), 1)
-    if not isinstance(root, Mapping):
-        raise InvalidArgument("roots", f"contains {root!r}, which is neither a path nor a root")
-    path, priority = root.get("path"), root.get("priority", 1)
-    if isinstance(path, os.PathLike):
-        path = os.fspath(path)
-    if not isinstance(path, str) or not path:
+def _root(given: AnyRoot) -> SkillRoot:
+    if isinstance(given, SkillRoot):
+        refuse_nul(roots=given.path)
+        return given
+    values = {"path": given} if isinstance(given, str | os.PathLike) else given
+    if not isinstance(values, Mapping):
+        raise InvalidArgument("roots", f"contains {given!r}, which is neither a path nor a root")
+    path, priority = values.get("path"), values.get("priority", 1)
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidArgument("roots", "contains a root without a path")
     if not isinstance(priority, int):
         raise InvalidArgument("roots", f"contains a priority that is not an integer: {priority!r}")
-    return _only(as_source(root.get("source", Source.HUB)), path, priority)
-
-
-def _only(source: Source, path: str, priority: int) -> SkillRoot:
-    refuse_nul(roots=path)
-    (root,) = distinct_roots([(source, path)])
+    refuse_nul(roots=os.fspath(path))
+    (root,) = distinct_roots([(as_source(values.get("source", Source.HUB)), os.fspath(path))])
     return replace(root, priority=priority)
 
 

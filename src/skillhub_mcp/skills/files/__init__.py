@@ -8,7 +8,6 @@ paths        checks of a requested path, before the file system is accessed
 
 from __future__ import annotations
 
-from skillhub_mcp.skills.files.confinement import Opener, open_by_descriptors, open_by_resolved_path
 from skillhub_mcp.skills.files.content import (
     FileContent,
     ReadLimits,
@@ -20,18 +19,13 @@ from skillhub_mcp.skills.files.content import (
     short_digest,
 )
 from skillhub_mcp.skills.files.listing import FileEntry, list_files
-from skillhub_mcp.skills.files.paths import MAX_DEPTH
 
 __all__ = [
-    "MAX_DEPTH",
     "FileContent",
     "FileEntry",
-    "Opener",
     "ReadLimits",
     "list_files",
     "media_type",
-    "open_by_descriptors",
-    "open_by_resolved_path",
     "read_file",
     "read_start",
     "read_start_of",

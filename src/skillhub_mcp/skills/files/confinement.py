@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,14 +21,12 @@ _TO_FILE: int = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCT
 TO_PLAIN_FILE: int = _TO_FILE | NO_LINK
 HAS_DESCRIPTORS = bool(NO_LINK) and {os.open, os.stat, os.readlink} <= os.supports_dir_fd
 
-Opener = Callable[[str, WantedFile], int]
-
 
 @contextmanager
-def open_in_skill(directory: str | Path, wanted: WantedFile, opener: Opener | None) -> Iterator[int]:
+def open_in_skill(directory: str | Path, wanted: WantedFile) -> Iterator[int]:
     """Yield a descriptor of the requested regular file. Raises PathNotAllowed and SkillFileNotFound."""
     try:
-        descriptor = (opener or open_confined)(os.fspath(directory), wanted)
+        descriptor = open_confined(os.fspath(directory), wanted)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise wanted.missing("is not a regular file")
@@ -114,4 +112,4 @@ def open_by_resolved_path(directory: str, wanted: WantedFile) -> int:
     return os.open(target, TO_PLAIN_FILE)
 
 
-open_confined: Opener = open_by_descriptors if HAS_DESCRIPTORS else open_by_resolved_path
+open_confined = open_by_descriptors if HAS_DESCRIPTORS else open_by_resolved_path

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
+from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint, list_files
 from skillhub_mcp.skills.files.paths import WantedFile, check_path
 from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
@@ -37,19 +37,14 @@ _MAX_HASHED = 16 * 1024 * 1024
 _DIGEST_CHARACTERS = 8
 _LONGEST_CHARACTER = 4
 _GROUP = 3  # bytes that are four characters of base64
-_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """The maximum bytes of one read, and whether dotfiles are served. Raises ValueError for less than one byte."""
+    """The maximum bytes of one read, and whether dotfiles are served."""
 
     max_bytes: int
     serve_dotfiles: bool = False
-
-    def __post_init__(self) -> None:
-        if self.max_bytes < 1:
-            raise ValueError(f"max_bytes must be at least 1, not {self.max_bytes}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +74,8 @@ def read_file(
     limits: ReadLimits,
     offset: int = 0,
     as_stored: bool = False,
-    opener: Opener | None = None,
 ) -> FileContent:
-    """Read a chunk of a skill's file from byte `offset` on: at most `limits.max_bytes` bytes, or one character.
+    """Read a chunk of a skill's file from byte `offset` on: at most `limits.max_bytes` bytes, or four.
 
     UTF-8, or UTF-16 with its mark unless `as_stored`, is returned as text, the rest as base64 that can be joined.
     Links are followed inside the skill. Raises PathNotAllowed, SkillFileNotFound and InvalidArgument.
@@ -89,31 +83,29 @@ def read_file(
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
         raise InvalidArgument("offset", f"is {offset}, which is negative", hint="start at 0")
-    count = max(limits.max_bytes, _LONGEST_CHARACTER) + _LONGEST_CHARACTER
+    most = max(limits.max_bytes, _LONGEST_CHARACTER)
     try:
-        with open_in_skill(directory, wanted, opener) as descriptor:
+        with open_in_skill(directory, wanted) as descriptor:
             size = os.fstat(descriptor).st_size
             if offset > size:
                 raise InvalidArgument("offset", f"is {offset}, but the file has {size} bytes", hint="start at 0")
-            ahead = _read_at(descriptor, offset, count)
+            ahead = _read_at(descriptor, offset, most + 1)
             # The file may have grown or shrunk since.
             size = max(os.fstat(descriptor).st_size, offset + len(ahead) if ahead else 0)
             codec = "utf-8" if as_stored else _UTF_16_BOMS.get(_read_at(descriptor, 0, 2), "utf-8")
-            digest = _digest(descriptor) if offset > 0 or len(ahead) > limits.max_bytes else ""
+            digest = _digest(descriptor) if offset > 0 or len(ahead) > most else ""
     except SkillFileNotFound as error:
         stored = _stored_path(directory, file_path, wanted)
         if stored is not None:
-            return read_file(
-                directory, stored, skill=skill, limits=limits, offset=offset, as_stored=as_stored, opener=opener
-            )
+            return read_file(directory, stored, skill=skill, limits=limits, offset=offset, as_stored=as_stored)
         error.hint = error.hint or files_hint(directory, wanted)
         raise
     if codec != "utf-8" and offset % 2:
         message = f"is {offset}, which is within a character"
         raise InvalidArgument("offset", message, hint="continue with next_offset")
-    text = _text_chunk(ahead, limits.max_bytes, codec)
+    text = _text_chunk(ahead, most, codec)
     encoding = codec if text is not None else "base64"
-    content, used = text if text is not None else _base64_chunk(ahead, limits.max_bytes)
+    content, used = text if text is not None else _base64_chunk(ahead, most)
     truncated = used < len(ahead)
     return FileContent(
         content=content,
@@ -128,30 +120,20 @@ def read_file(
 
 
 def _base64_chunk(ahead: bytes, most: int) -> tuple[str, int]:
-    """Return about the first `most` bytes as base64, and their number; it ends between characters if possible."""
-    used = len(ahead)
-    if used > most:
-        used = longest = max(_GROUP, most - most % _GROUP)
-        while used > _GROUP and ahead[used : used + 1] in _CONTINUATION:
-            used -= _GROUP
-        used = used if used > _GROUP else longest
-    return base64.b64encode(ahead[:used]).decode("ascii"), min(used, len(ahead))
+    """Return at most `most` bytes as base64 that can be joined, and their number."""
+    used = len(ahead) if len(ahead) <= most else most - most % _GROUP
+    return base64.b64encode(ahead[:used]).decode("ascii"), used
 
 
-def _text_chunk(ahead: bytes, most: int, codec: str = "utf-8") -> tuple[str, int] | None:
-    """Return the text in about the first `most` bytes, at least one character, and its length; None if it is binary."""
-    for limit in range(most, max(most, _LONGEST_CHARACTER) + 1):
-        part = ahead[:limit]
-        decoder = codecs.getincrementaldecoder(codec)("strict")
-        try:
-            text = decoder.decode(part, final=limit >= len(ahead))
-        except UnicodeDecodeError:
-            return None
-        if "\0" in text:
-            return None
-        if text or not part:
-            return text, len(part) - len(decoder.getstate()[0])
-    return None
+def _text_chunk(ahead: bytes, most: int, codec: str) -> tuple[str, int] | None:
+    """Return the whole characters in the first `most` bytes, and how many bytes they are; None if it is binary."""
+    decoder = codecs.getincrementaldecoder(codec)("strict")
+    try:
+        text = decoder.decode(ahead[:most], final=len(ahead) <= most)
+    except UnicodeDecodeError:
+        return None
+    pending = len(decoder.getstate()[0])
+    return None if "\0" in text else (text, len(ahead[:most]) - pending)
 
 
 def _stored_path(directory: str | Path, file_path: str, wanted: WantedFile) -> str | None:
@@ -179,7 +161,7 @@ def read_whole(
     """Read a whole file, confined like `read_file`; one of more than `max_bytes` raises SkillFileNotFound."""
     wanted = check_path(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
     try:
-        with open_in_skill(directory, wanted, None) as descriptor:
+        with open_in_skill(directory, wanted) as descriptor:
             content = _read_at(descriptor, 0, max_bytes + 1)
     except SkillFileNotFound:
         stored = _stored_path(directory, file_path, wanted)
@@ -194,7 +176,7 @@ def read_whole(
 def read_start_of(directory: str | Path, file_path: str, *, skill: str, max_bytes: int) -> tuple[bytes, int]:
     """Return at most `max_bytes` bytes of a skill's file, dotfiles too, and its size. Raises as `read_whole` does."""
     wanted = check_path(file_path, skill=skill, serve_dotfiles=True)
-    with open_in_skill(directory, wanted, None) as descriptor:
+    with open_in_skill(directory, wanted) as descriptor:
         return _read_at(descriptor, 0, max_bytes), os.fstat(descriptor).st_size
 
 
@@ -206,7 +188,7 @@ def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enoug
     except OSError:
         descriptor = None
     if descriptor is None:
-        with open_in_skill(directory, check_path(name, skill=skill, serve_dotfiles=False), None) as confined:
+        with open_in_skill(directory, check_path(name, skill=skill, serve_dotfiles=False)) as confined:
             return _start(confined, first_bytes, enough)
     try:
         return _start(descriptor, first_bytes, enough)

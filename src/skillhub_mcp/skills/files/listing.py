@@ -118,7 +118,7 @@ def _status(entry: os.DirEntry[str], top: str, parts: tuple[str, ...], serve_dot
             status = entry.stat(follow_symlinks=False)
             return status if stat.S_ISREG(status.st_mode) else None
         wanted = WantedFile(skill="", path=entry.name, parts=parts, serve_dotfiles=serve_dotfiles)
-        with open_in_skill(top, wanted, None) as descriptor:
+        with open_in_skill(top, wanted) as descriptor:
             return os.fstat(descriptor)
     except (OSError, PathNotAllowed, SkillFileNotFound):
         return None
