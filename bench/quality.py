@@ -43,7 +43,7 @@ from skillhub_mcp.evaluation.measures import (
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.loader import read_document
+from skillhub_mcp.skills.loader import read_instructions
 
 _REPORT = ROOT / "docs" / "benchmarks.md"
 _PATIENCE_SECONDS = 60.0
@@ -163,7 +163,7 @@ def main(model: str = "") -> None:
     with _corpus_hub("local") as (hub, index, embedder):
         # A search returns no skill that models may not choose: who may look among more finds more.
         findable = [skill for skill in hub.skills() if not skill.disable_model_invocation]
-        skills = [(skill, read_document(skill).instructions) for skill in findable]
+        skills = [(skill, read_instructions(skill)) for skill in findable]
         among = frozenset(skill.directory for skill, _ in skills)
         plain = SixtyLines(skills, meaning=0.0)
         engines: dict[str, Engine] = {

@@ -14,7 +14,7 @@ from tests.hubs import hub_of
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.tools.results import compact_json, search_result
 from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.skills.loader import read_document
+from skillhub_mcp.skills.loader import read_instructions
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.roots import make_roots
@@ -87,7 +87,7 @@ def test_each_unknown_key_stands_on_the_line_that_is_named(seen: Scan, files: di
 def test_every_body_is_the_bytes_behind_the_closing_fence(seen: Scan, files: dict[str, bytes]) -> None:
     for skill in seen.snapshot.skills:
         content = files[skill.directory]
-        assert read_document(skill).instructions.encode() == body_of(content)
+        assert read_instructions(skill).encode() == body_of(content)
         assert parse(content).body.encode() == body_of(content)
 
 

@@ -15,7 +15,7 @@ from tests.skills.conftest import AN_HOUR_NS, Looker
 
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
-from skillhub_mcp.skills.loader import read_document
+from skillhub_mcp.skills.loader import read_instructions
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, Trust
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
@@ -137,19 +137,6 @@ def test_a_broken_file_stays_broken_until_it_changes(
     assert (fixed.changed, names(fixed)) == (True, ["a"])
 
 
-def test_a_half_written_skill_keeps_its_last_version(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a")
-    first = look()
-    (skill / "SKILL.md").write_bytes(b"")
-    half = look(memory=first.memory)
-    assert (names(half), half.undecided) == (["a"], (str(skill),))
-    written_at(skill, time.time_ns() - AN_HOUR_NS)
-    decided = look(memory=half.memory)
-    assert (names(decided), decided.undecided) == ([], ())
-
-
 # What is served
 
 
@@ -257,10 +244,9 @@ def test_a_document_is_the_current_body_of_the_file(look: Looker, write_skill: S
     skill_directory = write_skill("a")
     (skill_directory / "SKILL.md").write_bytes(b"---\r\nname: a\r\ndescription: b\r\n---\r\n" + body.encode())
     (skill,) = look().snapshot.skills
-    assert read_document(skill).instructions == body
+    assert read_instructions(skill) == body
     (skill_directory / "SKILL.md").write_bytes(b"---\nname: a\ndescription: b\n---\nOther")
-    assert read_document(skill).instructions == "Other"
-    assert read_document(skill).skill == skill
+    assert read_instructions(skill) == "Other"
 
 
 @pytest.mark.acceptance("S2-61")
@@ -268,8 +254,8 @@ def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: S
     write_skill("a", body="Do it.\n", files={"README.md": "For people.", "readme.md": "For people."})
     write_skill("b", body="", files={"README.md": "For people."})
     a, b = look().snapshot.skills
-    assert read_document(a).instructions == "Do it.\n"
-    assert read_document(b).instructions == ""
+    assert read_instructions(a) == "Do it.\n"
+    assert read_instructions(b) == ""
     assert "people" not in a.searchable_text
 
 
@@ -283,7 +269,7 @@ def test_a_deleted_or_broken_document_is_an_error(look: Looker, write_skill: Ski
     else:
         (directory / "SKILL.md").write_bytes(ruin)
     with pytest.raises(SkillUnreadable) as caught:
-        read_document(skill)
+        read_instructions(skill)
     assert caught.value.name == "a"
     assert caught.value.path == os.path.join(os.path.realpath(directory), "SKILL.md")
 

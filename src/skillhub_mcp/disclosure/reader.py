@@ -33,8 +33,8 @@ from skillhub_mcp.skills.files import (
     read_whole,
     short_digest,
 )
-from skillhub_mcp.skills.loader import read_document
-from skillhub_mcp.skills.model import Skill, SkillDocument, is_skill_file
+from skillhub_mcp.skills.loader import read_instructions
+from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
@@ -104,11 +104,11 @@ class SkillReader:
         """Return a part of a skill's instructions as they are now. Raises SkillHubError."""
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
 
-            def read(skill: Skill) -> SkillDocument:
-                return read_document(skill, self._files_of(skill))
+            def read(skill: Skill) -> str:
+                return read_instructions(skill, self._files_of(skill))
 
-            found, document = self._read(skill_name, Action.LOAD, granted, event, read)
-            parts = split_body(document.instructions, max_bytes=_MAX_BODY_BYTES)
+            found, instructions = self._read(skill_name, Action.LOAD, granted, event, read)
+            parts = split_body(instructions, max_bytes=_MAX_BODY_BYTES)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
                 raise _no_such_part(part, len(parts), found.skill.name)
@@ -116,7 +116,7 @@ class SkillReader:
         if self._usage is not None and part == 1:
             self._usage.record_load(found.handle)
         warnings = self._auditor.look(found.skill) if self._auditor is not None and part == 1 else ()
-        digest = short_digest(document.instructions.encode("utf-8", "surrogatepass")) if len(parts) > 1 else ""
+        digest = short_digest(instructions.encode("utf-8", "surrogatepass")) if len(parts) > 1 else ""
         return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts), warnings, digest)
 
     def read_file(

@@ -26,7 +26,7 @@ from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import JUST_WRITTEN_SECONDS, Scan, ScanCache, scan, scan_from_cache
+from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -221,19 +221,13 @@ class LiveView:
     # The threads
 
     def _run(self) -> None:
-        undecided: tuple[str, ...] = ()
         while True:
             with self._condition:
-                rest = JUST_WRITTEN_SECONDS if undecided else self._poll_seconds()
-                self._condition.wait_for(lambda: self._closed or self._wanted != set(), rest)
+                self._condition.wait_for(lambda: self._closed or self._wanted != set(), self._poll_seconds())
                 if self._closed:
                     return
-                if undecided:
-                    # Re-check files that may have been half written; no further event may arrive.
-                    self._want(undecided)
             try:
                 self._follow()
-                undecided = () if self._scan is None or not self._options.automatic else self._scan.undecided
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
                 self._fail()

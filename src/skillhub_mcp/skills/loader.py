@@ -12,7 +12,7 @@ from skillhub_mcp.sanitize import for_model, refuse_nul
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, SkillDocument
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import not_found, shown_name
 from skillhub_mcp.skills.parser import parse_skill
@@ -20,28 +20,16 @@ from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
 
 
-def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
-    """Read the SKILL.md of `skill`, in the `directory` of its files if that is not its own. Raises SkillUnreadable."""
-    return SkillDocument(skill, _body(skill, directory or skill.directory))
-
-
-def read_instructions(skill: Skill) -> str:
-    """Read the instructions of a skill that was scanned a moment ago. Raises SkillUnreadable."""
-    content = _read(skill, skill.directory)
-    if hashlib.sha256(content).hexdigest() == skill.stamp.content_hash:
-        return body_of(content)
-    return _body(skill, skill.directory)
-
-
-def _read(skill: Skill, directory: str) -> bytes:
+def read_instructions(skill: Skill, directory: str | None = None) -> str:
+    """Read the body of a SKILL.md, in the `directory` of its files if that is not its own. Raises SkillUnreadable."""
     try:
-        return read_whole(directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        content = read_whole(directory or skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
         raise SkillUnreadable(skill.name, path=skill_path(skill), reason=error.message) from error
-
-
-def _body(skill: Skill, directory: str) -> str:
-    document = parse(_read(skill, directory))
+    if hashlib.sha256(content).hexdigest() == skill.stamp.content_hash:
+        # The scan has parsed it.
+        return body_of(content)
+    document = parse(content)
     if document.values is None:
         found = document.diagnostics[-1]
         raise SkillUnreadable(skill.name, path=skill_path(skill), reason=f"{found.message}; {found.hint}")
@@ -51,16 +39,6 @@ def _body(skill: Skill, directory: str) -> str:
 NO_SKILLS = "(no skills available)"
 
 
-class ParsedSkill(TypedDict):
-    """What `SkillLoader.parse_skill_md` returns. `path` is the SKILL.md, `dir` its directory."""
-
-    name: str
-    description: str
-    body: str
-    path: Path
-    dir: Path
-
-
 class SkillSummary(TypedDict):
     """A skill without its body, as `SkillLoader.skills` returns it. `path` is the SKILL.md, `dir` its directory."""
 
@@ -68,6 +46,12 @@ class SkillSummary(TypedDict):
     description: str
     path: Path
     dir: Path
+
+
+class ParsedSkill(SkillSummary):
+    """What `SkillLoader.parse_skill_md` returns."""
+
+    body: str
 
 
 class SkillLoader:
@@ -122,4 +106,4 @@ class SkillLoader:
         skill = Names(self._snapshot).find(name)
         if skill is None:
             raise not_found(name, self.skills, search_tool="get_descriptions")
-        return f"# Skill: {shown_name(skill.name)}\n\n{read_document(skill).instructions}"
+        return f"# Skill: {shown_name(skill.name)}\n\n{read_instructions(skill)}"

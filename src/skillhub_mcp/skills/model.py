@@ -115,11 +115,3 @@ class Skill:
     def searchable_text(self) -> str:
         """Name, description, tags and category: the only text that an embedding provider receives."""
         return "\n".join((self.name, self.description, " ".join(self.tags), self.category or "")).strip()
-
-
-@dataclass(frozen=True, slots=True)
-class SkillDocument:
-    """Tier 2 of disclosure: a skill and its `instructions`, the body of SKILL.md without the frontmatter."""
-
-    skill: Skill
-    instructions: str

@@ -36,8 +36,6 @@ _FIRST_BYTES = 2_048
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_000_000_000
 _LAST_SKILL = 1
-# A file that is unusable this long after its last change is not being written, but broken.
-JUST_WRITTEN_SECONDS = 1.0
 
 
 class CachedSkillFile(NamedTuple):
@@ -65,14 +63,13 @@ class ReadDepth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A snapshot, the cache for the next scan, and directories `undecided` as their SKILL.md may be half written."""
+    """A snapshot, the cache for the next scan, how many files were opened, and whether a skill has changed."""
 
     snapshot: Snapshot
     memory: ScanCache
     opened: int
     changed: bool
     admission: Admission = LENIENT
-    undecided: tuple[str, ...] = ()
 
 
 def scan(
@@ -95,7 +92,6 @@ def scan(
     changed = _in_known_skills(known, only) if only is not None and is_part else None
     walk = walk_roots(roots) if changed is None or before is None else _as_before(before, changed)
     seen: dict[str, CachedSkillFile] = {}
-    undecided: list[str] = []
     opened, has_changed = 0, False
     for number, found in enumerate(walk.found):
         if number % _FILES_PER_REPORT == 0:
@@ -105,9 +101,8 @@ def scan(
             seen[found.directory] = before_it
             continue
         opened += 1
-        if (read := _read(found, depth)) is not None:
-            now = _last_good(before_it, read, undecided)
-            has_changed = has_changed or before_it is None or (now is not before_it and _differ(before_it, now))
+        if (now := _read(found, depth)) is not None:
+            has_changed = has_changed or before_it is None or _differ(before_it, now)
             seen[found.directory] = now
     on_progress(len(walk.found), len(walk.found))
     unavailable = _unavailable(walk, known) if keep_absent else ()
@@ -131,7 +126,7 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, after, opened, has_changed or removed, admission, tuple(undecided))
+    return Scan(snapshot, after, opened, has_changed or removed, admission)
 
 
 def _trust(roots: Iterable[SkillRoot]) -> list[tuple[str, Trust]]:
@@ -259,16 +254,6 @@ def _with_unavailable(problems: Sequence[WalkProblem], unavailable: Sequence[Una
         for root in unavailable
     }
     return [*known.values(), *(problem for problem in problems if problem.path not in known)]
-
-
-def _last_good(before: CachedSkillFile | None, after: CachedSkillFile, undecided: list[str]) -> CachedSkillFile:
-    """Return `before` if it was usable and the file is perhaps only half written now, and add it to `undecided`."""
-    # The file's clock may be ahead.
-    just_written = abs(after.stamp.read_at_ns - after.stamp.mtime_ns) < JUST_WRITTEN_SECONDS * 1e9
-    if before is not None and before.skill is not None and after.skill is None and just_written:
-        undecided.append(before.skill.directory)
-        return before
-    return after
 
 
 def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:

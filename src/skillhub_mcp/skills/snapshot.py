@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
 
@@ -15,6 +15,11 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, skill_directory
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, split_source
 from skillhub_mcp.skills.rules import Diagnostic
+
+# They differ between machines, between readings of one file, or say nothing that the others do not.
+_NOT_IN_DIGEST = frozenset(
+    ("directory", "root", "stamp", "diagnostics", "trust", "source", "allowed_tools_text", "argument_hint")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,7 @@ class Snapshot:
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
             labels[root.path] = f"{root.source.value}:{before}"
-        facts = (json.dumps(_facts(skill, labels), ensure_ascii=True) for skill in self.everything)
+        facts = (json.dumps(_facts(skill, labels), sort_keys=True) for skill in self.everything)
         return f"sha256:{hashlib.sha256(chr(10).join(sorted(facts)).encode()).hexdigest()}"
 
     @cached_property
@@ -262,27 +267,11 @@ def _carries_its_name(skill: Skill) -> bool:
 
 def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
     """Return all of a skill's metadata, in values that are the same on every machine."""
-    prefix = os.path.join(skill.root, "")
     # A symlinked skill lies in a different directory on each machine.
-    inside = skill.directory == skill.root or skill.directory.startswith(prefix)
+    inside = is_at_or_below(skill.directory, skill.root)
     path = skill.directory[len(skill.root) :] if inside else os.path.basename(skill.directory)
-    return [
-        labels[skill.root],
-        path.replace(os.sep, "/").strip("/"),
-        skill.name,
-        skill.description,
-        skill.category,
-        skill.tags,
-        skill.always_apply,
-        skill.allowed_tools,
-        skill.disable_model_invocation,
-        skill.user_invocable,
-        skill.version,
-        skill.author,
-        skill.license,
-        skill.compatibility,
-        json.dumps(skill.metadata, sort_keys=True),
-    ]
+    values = (getattr(skill, one.name) for one in fields(skill) if one.name not in _NOT_IN_DIGEST)
+    return [labels[skill.root], path.replace(os.sep, "/").strip("/"), *values]
 
 
 _IN_A_SENTENCE = 3
