@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.test_transports import INITIALIZE, RawClient
 
-from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment
+from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment, shown_path
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems keep their users elsewhere")
 
@@ -129,3 +129,8 @@ def test_a_deleted_working_directory_has_no_project_and_the_rest_is_served(
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("note: the working directory no longer exists: working in ")
     assert "one" in done.stdout or command[0] in ("validate", "doctor")
+
+
+def test_a_home_directory_is_written_as_a_tilde() -> None:
+    assert shown_path(os.path.join(os.environ["HOME"], "x")) == os.path.join("~", "x")
+    assert shown_path("/elsewhere/x") == "/elsewhere/x"

@@ -34,6 +34,12 @@ def expand_home(path: str) -> str:
     return expanded
 
 
+def shown_path(path: str) -> str:
+    """Return a path as people write it: `~` for the home directory."""
+    home = os.path.join(expand_home("~"), "")
+    return f"~{os.sep}{path.removeprefix(home)}" if len(home) > 1 and path.startswith(home) else path
+
+
 def _name_a_home() -> str:
     """Ensure that child processes and libraries expand `~` to an absolute path, too."""
     if "HOME" in os.environ and not os.path.isabs(os.environ["HOME"]):

@@ -14,9 +14,9 @@ from tests.cli.conftest import Skillhub, Terminal
 from tests.clients.files import PLAIN
 
 from skillhub_mcp.cli import client_changes
-from skillhub_mcp.cli.installed_command import is_passing, lasting_command, own_command
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.secrets import looks_secret
+from skillhub_mcp.diagnosis.installed_command import is_passing, lasting_command, own_command
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 
@@ -99,11 +98,6 @@ def test_a_pipe_gets_whole_lines_without_colours(
     monkeypatch.setenv("FORCE_COLOR", "1")
     console.print_line((WORDS, "red"))
     assert capsys.readouterr().out == f"\x1b[31m{WORDS}\x1b[0m\n"
-
-
-def test_a_home_directory_is_written_as_a_tilde() -> None:
-    assert console.shown_path(os.path.join(os.environ["HOME"], "x")) == os.path.join("~", "x")
-    assert console.shown_path("/elsewhere/x") == "/elsewhere/x"
 
 
 def test_long_work_shows_its_progress_on_a_terminal_and_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:

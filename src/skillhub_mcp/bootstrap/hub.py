@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.bootstrap.library import beside_index, mirror_directory, unsearched_problems
+from skillhub_mcp.bootstrap.library import beside_index, mirror_directory, unsearched_places, unsearched_problems
 from skillhub_mcp.bootstrap.observers import make_observer
-from skillhub_mcp.bootstrap.policy import lock_verifier, make_access, make_auditor, may_be_sent
+from skillhub_mcp.bootstrap.policy import (
+    exposed_files,
+    lock_verifier,
+    make_access,
+    make_auditor,
+    may_be_sent,
+    name_problems,
+)
 from skillhub_mcp.chosen_roots import (
     RootsFollower,
     project_trust,
@@ -35,7 +43,7 @@ from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, SearchMode
-from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings, local_path
+from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings, SettingSource, local_path
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.discovery import own_directory
 from skillhub_mcp.skills.files import ReadLimits
@@ -43,6 +51,7 @@ from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
+    from skillhub_mcp.diagnosis.installation import Installation
     from skillhub_mcp.embedders import Embedder
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.store.publish import LibraryToStore
@@ -136,6 +145,21 @@ def usage_log(settings: Settings) -> UsageLog | None:
 def index_writer(settings: Settings) -> IndexWriter:
     """Return the writer of the index that `settings` describe, for callers that embed nothing. Reads nothing yet."""
     return IndexWriter(settings.index.db_path, embedder=choose_embedder(settings))
+
+
+def installation_of(settings: Settings, sources: Sequence[SettingSource], hub: SkillHub) -> Installation:
+    """Return what `skillhub doctor` checks: the settings with their sources, and the hub that they describe."""
+    from skillhub_mcp.diagnosis.installation import Installation
+
+    return Installation(
+        settings,
+        sources,
+        hub,
+        index_writer(settings),
+        unsearched=partial(unsearched_places, settings),
+        unknown_names=partial(name_problems, settings),
+        exposed=partial(exposed_files, settings),
+    )
 
 
 def _make_live(

@@ -1,13 +1,11 @@
 """The shell: parsing of command lines, and what commands print. Each command is a module in `commands/`.
 
 arguments          the parser, options that several commands share, and usage errors
-checks/            the checks of `doctor`
 client_changes     changes of clients' files: shown, confirmed, written, tried and reported
 completion_words   the names of skills, for the scripts of shells
 console            drawing on a terminal with rich: text, tables, Markdown, progress and questions
 found_skills       skills on this machine that are not served, and recording them
 findings           the findings of `validate` and `audit` as text
-installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 installing         skills shown before they are installed, the question, and the report
 library_place      the root that a command changes, its lock, and its index afterwards
 log_format         the log on stderr, as text or JSON lines

@@ -12,16 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_text, shown_path
-from skillhub_mcp.cli.installed_command import COMMAND, own_command
-from skillhub_mcp.cli.output import plural, print_json
+from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_text
+from skillhub_mcp.cli.output import print_json
 from skillhub_mcp.clients.connections import ChangeKind, Connections, FileChange, Plan, Registration, Settled, ToPaste
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, environment_of, probe
 from skillhub_mcp.clients.secrets import masked
-from skillhub_mcp.environment import expand_home
+from skillhub_mcp.diagnosis.installed_command import COMMAND, own_command
+from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
 from skillhub_mcp.execution.runner import RunLimits, run_command
 from skillhub_mcp.settings import settings_of

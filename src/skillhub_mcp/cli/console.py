@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from skillhub_mcp.environment import expand_home
 from skillhub_mcp.sanitize import in_line, on_terminal
 
 if TYPE_CHECKING:
@@ -189,12 +188,6 @@ def print_markdown(text: str) -> None:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     rendered.parsed = parser.parse(on_terminal(text))
     rich_console(sys.stdout).print(rendered, soft_wrap=False)
-
-
-def shown_path(path: str) -> str:
-    """Return a path as people write it: `~` for the home directory."""
-    home = os.path.join(expand_home("~"), "")
-    return f"~{os.sep}{path.removeprefix(home)}" if len(home) > 1 and path.startswith(home) else path
 
 
 def can_ask() -> bool:

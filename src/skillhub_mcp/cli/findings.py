@@ -7,10 +7,12 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.auditing.rules import AuditFinding
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.console import print_line, print_note, print_text, shown_path, terminal_progress
-from skillhub_mcp.cli.output import plural, print_json
+from skillhub_mcp.cli.console import print_line, print_note, print_text, terminal_progress
+from skillhub_mcp.cli.output import print_json
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.validation.sarif import ShownFile, ShownRule, explaining_command

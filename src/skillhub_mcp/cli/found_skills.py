@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import surroundings_of
 from skillhub_mcp.chosen_roots import project_of, roots_of, roots_path
-from skillhub_mcp.cli.output import plural
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.settings import Settings

@@ -8,12 +8,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.chosen_roots import project_trust, roots_of
-from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
+from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text
 from skillhub_mcp.cli.findings import finding_json
 from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, plural, print_json, size_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, print_json
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
 from skillhub_mcp.library.install import InstallOptions, Prepared, Proposal, Refused, install

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.cli.console import print_note, terminal_progress
 from skillhub_mcp.cli.log_format import log_to_stderr
+from skillhub_mcp.diagnosis.installation import with_publication
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
-from skillhub_mcp.errors import IndexUnavailable, SkillHubError, SkillNotFound
+from skillhub_mcp.errors import IndexUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, read_settings
@@ -37,14 +38,6 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
             raise with_publication(error, settings) from error
         finally:
             hub.close()
-
-
-def with_publication(error: SkillHubError, settings: Settings) -> SkillHubError:
-    """Return the error; that of a replica names the setting of its publication."""
-    if not (settings.replica.read_only and isinstance(error, IndexUnavailable)):
-        return error
-    meant = f"SKILLHUB_DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"
-    return IndexUnavailable(error.message, hint=f"{meant}; {error.hint}" if error.hint else meant)
 
 
 def _with_paths(error: SkillNotFound, hub: SkillHub) -> SkillNotFound:

@@ -15,7 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.console import hide_progress, print_note, print_text, shown_path
+from skillhub_mcp.cli.console import hide_progress, print_note, print_text
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.sanitize import in_json, in_line
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ EXIT_INTERRUPTED = 130
 _SHOWN_PROBLEMS = 20
 # The errors of a mistyped path.
 _WRONG_PATH = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL})
-_KILO = 1_000
 
 
 def prepare_streams() -> None:
@@ -52,21 +52,6 @@ def prepare_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             only_ascii = codecs.lookup(stream.encoding).name == "ascii"
             stream.reconfigure(encoding="utf-8" if only_ascii else None, errors="backslashreplace")
-
-
-def plural(count: int, thing: str, things: str = "") -> str:
-    """Return a number and what it counts, such as `2 files`; `things` is the plural if not `thing` with an `s`."""
-    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
-
-
-def size_text(count: int) -> str:
-    """Return a number of bytes for people, such as `1.2 MB`."""
-    size, unit = float(count), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < _KILO:
-            break
-        size, unit = size / _KILO, larger
-    return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
 
 
 def print_empty_result(empty: EmptyResult, *, to_stderr: bool = False) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState, row_of
@@ -37,6 +39,22 @@ class IndexedRoot:
     def is_forgettable(self) -> bool:
         """Whether its rows may be dropped: a root that exists and is used here would be indexed again at once."""
         return not (self.used and self.there)
+
+    @property
+    def facts(self) -> str:
+        """How much the index has of it, such as `12 skills of 34 kB, 12 vectors, last read 2026-10-01`."""
+        vectors = f", {plural(self.vectors, 'vector')}" if self.vectors else ""
+        read = f", last read {self._day}" if self._day else ""
+        return f"{plural(self.skills, 'skill')} of {size_text(self.size)}{vectors}{read}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the facts as JSON values."""
+        known = {name: getattr(self, name) for name in ("path", "there", "skills", "vectors")}
+        return known | {"bytes": self.size, "read_at": self._day or None}
+
+    @property
+    def _day(self) -> str:
+        return time.strftime("%Y-%m-%d", time.localtime(self.read_at)) if self.read_at else ""
 
 
 def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[IndexedRoot, ...]:

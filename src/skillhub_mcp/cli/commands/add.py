@@ -9,11 +9,13 @@ from contextlib import closing
 from dataclasses import replace
 
 from skillhub_mcp._util.tempdir import scratch_directory
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
-from skillhub_mcp.cli.console import one_line, print_note, print_text, shown_path
+from skillhub_mcp.cli.console import one_line, print_note, print_text
 from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, open_options, place_of, refresh_index
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, Candidates, candidates, chosen
 from skillhub_mcp.library.install import install_name, missing_of, prepare, refuse_unusable, restore

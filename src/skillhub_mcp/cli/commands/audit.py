@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from datetime import date
 from typing import NamedTuple
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
 from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
 from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Risk, found
@@ -24,7 +25,7 @@ from skillhub_mcp.cli.findings import (
     print_rules,
     rules_json,
 )
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.errors import InvalidArgument, SkillUnverifiable
 from skillhub_mcp.policy.files import change_reviews, reviews_file
 from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, Reviews

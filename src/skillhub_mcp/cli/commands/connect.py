@@ -15,9 +15,8 @@ from skillhub_mcp.bootstrap.library import surroundings_of
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.client_changes import ClientOutcome, machine_of, refused, report, settle, started
-from skillhub_mcp.cli.console import confirm, print_note, print_table, print_text, shown_path
+from skillhub_mcp.cli.console import confirm, print_note, print_table, print_text
 from skillhub_mcp.cli.found_skills import addable, found_text, serve_found
-from skillhub_mcp.cli.installed_command import COMMAND, is_passing, lasting_command
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, Plan, no_file_of
@@ -27,6 +26,8 @@ from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.secrets import has_credentials, looks_secret
 from skillhub_mcp.clients.table import CLIENTS, client_named, signs_of
+from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 from skillhub_mcp.settings import read_settings
 

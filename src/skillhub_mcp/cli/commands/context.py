@@ -7,13 +7,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import make_catalogues
 from skillhub_mcp.bootstrap.policy import make_access
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, whole_number
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_empty_result, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_empty_result, print_json
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, estimate_tokens, fit
 from skillhub_mcp.disclosure.context.catalogue import context_entries
 from skillhub_mcp.errors import InvalidSetting

@@ -19,14 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import surroundings_of
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import columns, one_line, print_line, print_text, terminal_progress
 from skillhub_mcp.cli.found_skills import addable
-from skillhub_mcp.cli.installed_command import lasting_command
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.diagnosis.installed_command import lasting_command
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings, settings_of

@@ -6,10 +6,14 @@ import argparse
 import os
 from collections.abc import Mapping
 
-from skillhub_mcp.cli.checks import CheckResult, Installation, examine
-from skillhub_mcp.cli.console import print_line, say_progress, shown_path
+from skillhub_mcp._util.wording import plural
+from skillhub_mcp.bootstrap.hub import installation_of
+from skillhub_mcp.cli.console import print_line, say_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, problems_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, problems_json
+from skillhub_mcp.diagnosis.examination import examine
+from skillhub_mcp.diagnosis.installation import CheckResult
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.settings import read_settings
 
 DESCRIPTION = (
@@ -32,7 +36,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, sources = read_settings(os.environ, options)
     # What would be logged is a finding, and the verdict comes first.
     with open_hub(options, log_level="CRITICAL") as hub:
-        results = dict(examine(Installation(settings, sources, hub), on_start=say_progress))
+        results = dict(examine(installation_of(settings, sources, hub), on_start=say_progress))
     found = {
         f"{severity}s": [(name, one) for name, result in results.items() for one in getattr(result, f"{severity}s")]
         for severity in _STYLES

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from skillhub_mcp._util.tempdir import scratch_directory
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import choose_embedder
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions
 from skillhub_mcp.cli.commands.stats import note_unreadable, served_handles
 from skillhub_mcp.cli.console import print_note, print_table, print_text, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, write_file
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, write_file
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.evaluation.evaluator import evaluate

@@ -10,16 +10,17 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import index_writer
 from skillhub_mcp.bootstrap.library import forget_kept
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, size_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.disclosure.listing import SkillCounts, count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
-from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, is_forgotten, roots_to_forget
+from skillhub_mcp.index.indexed_roots import indexed_roots, is_forgotten, roots_to_forget
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
@@ -178,30 +179,13 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
         writer.forget(names)
     reported = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     if as_json:
-        return print_json({"forgotten": forgotten, "roots": [root_json(one) for one in reported]})
+        return print_json({"forgotten": forgotten, "roots": [one.as_json() for one in reported]})
     for one in reported:
         gone = "" if one.there else ", not there any more"
-        print_text(in_line(f"{'forgotten  ' if forgotten else ''}{one.path}  {root_facts(one)}{gone}"))
+        print_text(in_line(f"{'forgotten  ' if forgotten else ''}{one.path}  {one.facts}{gone}"))
     if not reported:
         print_text("every root that the index has is there and used by this configuration")
     elif not forgotten:
         why = "because of --dry-run" if typed else "another project or server may use these; name one, as --forget ROOT"
         print_note(f"nothing was forgotten: {why}")
     return EXIT_OK
-
-
-def root_json(root: IndexedRoot) -> dict[str, object]:
-    """Return what the index has of a root as JSON values."""
-    known = {name: getattr(root, name) for name in ("path", "there", "skills", "vectors")}
-    return known | {"bytes": root.size, "read_at": _day(root) or None}
-
-
-def root_facts(root: IndexedRoot) -> str:
-    """Return how much the index has of a root, such as `12 skills of 34 kB, 12 vectors, last read 2026-10-01`."""
-    vectors = f", {plural(root.vectors, 'vector')}" if root.vectors else ""
-    read = f", last read {day}" if (day := _day(root)) else ""
-    return f"{plural(root.skills, 'skill')} of {size_text(root.size)}{vectors}{read}"
-
-
-def _day(root: IndexedRoot) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(root.read_at)) if root.read_at else ""

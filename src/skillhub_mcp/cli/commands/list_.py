@@ -7,19 +7,20 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import unsearched_places
-from skillhub_mcp.cli.console import Part, one_line, print_line, print_note, print_table, print_text, shown_path
+from skillhub_mcp.cli.console import Part, one_line, print_line, print_note, print_table, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     empty_exit_code,
     empty_json,
-    plural,
     print_empty_result,
     print_json,
     problem_lines,
     skill_json,
 )
 from skillhub_mcp.disclosure.listing import count_skills
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.policy.access import Availability

@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.commands.add import add_from
-from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.installing import add_terms
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, place_of
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.library.sources.upstream import is_its_own_source
 from skillhub_mcp.library.verifying import Locking, VerifiedLibrary, VerifiedSkill, lock_present, present, verify
 from skillhub_mcp.redaction import redacted

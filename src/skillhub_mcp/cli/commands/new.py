@@ -8,13 +8,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
 from skillhub_mcp.authoring.files import examples, files_of, write_new
 from skillhub_mcp.chosen_roots import project_of, roots_of
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
 from skillhub_mcp.cli.console import ask, can_ask, one_line, print_note, print_table, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
 from skillhub_mcp.evaluation.overlaps import search_for_itself

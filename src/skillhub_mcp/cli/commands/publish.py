@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 
+from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.bootstrap.hub import library_to_publish, publication_target
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import whole_number
 from skillhub_mcp.cli.console import print_text, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, size_text
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of

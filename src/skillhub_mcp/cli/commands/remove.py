@@ -10,10 +10,10 @@ from dataclasses import asdict
 
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.library_place import RefreshedIndex, add_place_options, named_directories, place_of, refresh_index
 from skillhub_mcp.cli.output import EXIT_OK, print_json
-from skillhub_mcp.environment import expand_home
+from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.library.removal import bring_back, remove
 from skillhub_mcp.sanitize import in_line

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import surroundings_of
 from skillhub_mcp.chosen_roots import (
     project_of,
@@ -18,10 +19,10 @@ from skillhub_mcp.chosen_roots import (
     roots_path,
 )
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
-from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.found_skills import found_skills, serve_found
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
-from skillhub_mcp.environment import expand_home
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots

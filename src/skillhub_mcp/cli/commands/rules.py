@@ -9,9 +9,10 @@ from dataclasses import replace
 from skillhub_mcp.bootstrap.policy import every_skill, rule_files
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument, did_you_mean
-from skillhub_mcp.cli.console import ask, can_ask, print_line, print_note, print_text, shown_path
+from skillhub_mcp.cli.console import ask, can_ask, print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles, UnreadableRules

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Mapping
 
 from skillhub_mcp.cli.arguments import skill_argument
-from skillhub_mcp.cli.console import hide_progress, print_line, print_markdown, shown_path
+from skillhub_mcp.cli.console import hide_progress, print_line, print_markdown
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, skill_json
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import on_terminal
 

@@ -6,9 +6,10 @@ import argparse
 import os
 from collections.abc import Mapping
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line

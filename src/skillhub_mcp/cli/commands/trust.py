@@ -7,14 +7,15 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import brought_in
 from skillhub_mcp.bootstrap.policy import rule_files
 from skillhub_mcp.chosen_roots import project_of, trust_path
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.project_skills import ProjectSkills
-from skillhub_mcp.environment import expand_home
+from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules

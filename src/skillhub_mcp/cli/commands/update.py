@@ -9,10 +9,11 @@ from contextlib import closing
 from typing import Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
-from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, open_options, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, print_json
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.library.install import prepare
 from skillhub_mcp.library.places import is_plain_name

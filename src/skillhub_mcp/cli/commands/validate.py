@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.console import confirm, print_difference, print_note, print_text, terminal_progress
 from skillhub_mcp.cli.findings import add_rule_options, find_targets, print_findings, print_rules, relative, rules_json
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of

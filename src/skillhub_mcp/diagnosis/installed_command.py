@@ -15,8 +15,6 @@ from importlib.metadata import Distribution, PackageNotFoundError, distributions
 from itertools import pairwise
 from pathlib import Path
 
-import skillhub_mcp
-
 COMMAND = "skillhub-mcp"
 # Where an environment keeps its packages, below the directory that also holds its scripts.
 _SITE_PACKAGES = ("lib*/python3*/*-packages", "Lib/site-packages")
@@ -67,7 +65,7 @@ def lasting_command() -> tuple[str, ...]:
     """
     own = own_command()
     if own is None:
-        return (sys.executable, str(Path(skillhub_mcp.__file__).with_name("__main__.py")))
+        return (sys.executable, str(Path(__file__).parents[1] / "__main__.py"))
     typed = shutil.which(sys.argv[0]) if sys.argv and sys.argv[0] else None
     if typed is not None:
         beside = shutil.which(COMMAND, path=os.path.dirname(os.path.abspath(typed)))

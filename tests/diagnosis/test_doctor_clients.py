@@ -10,8 +10,8 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.checks import machine
 from skillhub_mcp.clients.probe import Probed
+from skillhub_mcp.diagnosis import machine
 from skillhub_mcp.version import version
 
 

@@ -6,17 +6,13 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.agents_md.schema import read_config
-from skillhub_mcp.bootstrap.policy import exposed_files
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.cli.checks import CheckResult, Installation
-from skillhub_mcp.cli.console import one_line
-from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, own_command
-from skillhub_mcp.cli.output import plural
 from skillhub_mcp.clients.connection_problems import (
     Tried,
     connection_findings,
@@ -32,18 +28,22 @@ from skillhub_mcp.clients.model import ClientScope, StdioServer
 from skillhub_mcp.clients.probe import environment_of, probe
 from skillhub_mcp.clients.registered import registered_files
 from skillhub_mcp.clients.table import CLIENTS, signs_of
+from skillhub_mcp.diagnosis.installation import CheckResult, Installation
+from skillhub_mcp.diagnosis.installed_command import CommandOwner, command_on_path, own_command
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import EmbeddingError, InvalidSetting, RerankingError, SandboxUnavailable
 from skillhub_mcp.execution.hooks import read_hooks
 from skillhub_mcp.execution.sandbox import OFF
-from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import Settings, local_path, unknown_settings
+from skillhub_mcp.sanitize import in_line, shortened
+from skillhub_mcp.settings import local_path, unknown_settings
 from skillhub_mcp.skills.snapshot import Problem
 from skillhub_mcp.version import version
 
 _Answer = TypeVar("_Answer")
 _SANDBOX = "SKILLHUB_SANDBOX"
+_NOT_CONNECTED = "no client connected: `skillhub connect --all` registers those that are installed"
 _SECONDS = 20.0
+_AT_ONCE = 4
 _QUERY = "extract tables from a scanned document"
 # As many as are reordered, each as long as descriptions are.
 _DESCRIPTION = "Read documents, find their tables and write them to a sheet. Use when a person has a scan. " * 3
@@ -52,42 +52,40 @@ _SKILLS = [(f"skill-{number}", _DESCRIPTION) for number in range(20)]
 
 def check_settings(installation: Installation) -> CheckResult:
     """Return invalid settings, invalid files that they name, and misspelt names."""
-    ignored = (
+    settings = installation.settings
+    problems = [
         Problem(
             one.setting.name, one.problem, f"correct it; using {one.shown}" if one.shown else "correct it, or unset it"
         )
         for one in installation.sources
         if one.problem
-    )
-    return CheckResult(
-        problems=(*ignored, *_unreadable(installation.settings)),
-        warnings=tuple(
-            Problem(one.name, f"is not a setting and has no effect{one.guess}", "correct the name, or unset it")
-            for one in unknown_settings(os.environ)
-        ),
-    )
-
-
-def _unreadable(settings: Settings) -> Iterator[Problem]:
-    """Yield the files that a server cannot start with."""
+    ]
     # Hooks that others may write are reported by the check of the files.
-    exposed = {one.subject for one in exposed_files(settings)[0]}
+    exposed = {one.subject for one in installation.exposed()[0]}
+    # A server cannot start with a file that it cannot read.
     for value, read in ((settings.execution.hooks, read_hooks), (settings.disclosure.agents_config, read_config)):
         try:
             if value and value not in exposed:
                 read(value)
         except InvalidSetting as error:
             fix = error.hint or "correct it; a server that needs it does not start"
-            yield Problem(error.setting, error.message, fix)
+            problems.append(Problem(error.setting, error.message, fix))
+    return CheckResult(
+        problems=problems,
+        warnings=[
+            Problem(one.name, f"is not a setting and has no effect{one.guess}", "correct the name, or unset it")
+            for one in unknown_settings(os.environ)
+        ],
+    )
 
 
 def check_command(_: Installation) -> CheckResult:
     """Return whose command is on PATH: a problem if it is another program's."""
     command = command_on_path()
     if command is None:
-        return CheckResult(details=("command   skillhub-mcp is not on PATH",), facts={"command": None})
+        return CheckResult(details=["command   skillhub-mcp is not on PATH"], facts={"command": None})
     owner = f"{command.distribution} {command.version}, " if command.distribution else ""
-    summary = f" ({one_line(command.summary, width=100)})" if command.summary else ""
+    summary = f" ({shortened(in_line(command.summary), 100)})" if command.summary else ""
     own = own_command()
     other = Problem(
         command.path,
@@ -96,15 +94,15 @@ def check_command(_: Installation) -> CheckResult:
         + (f"give clients the command {own}" if own else "install this program from a checkout"),
     )
     return CheckResult(
-        problems=(other,) if command.owner is CommandOwner.OTHER_PROGRAM else (),
-        details=(f"command   {command.path}: {owner}{command.owner.value}",),
+        problems=[other] if command.owner is CommandOwner.OTHER_PROGRAM else (),
+        details=[f"command   {command.path}: {owner}{command.owner.value}"],
         facts={"command": {"path": command.path, "owner": command.owner.value}},
     )
 
 
 def check_files(installation: Installation) -> CheckResult:
     """Return the files that others may write, and as warnings those that others may read."""
-    changeable, readable = exposed_files(installation.settings)
+    changeable, readable = installation.exposed()
     return CheckResult(problems=changeable, warnings=readable)
 
 
@@ -117,16 +115,16 @@ def check_sandbox(installation: Installation) -> CheckResult:
         about = _SANDBOX if enabled else "commands of skills"
         found = Problem(about, error.message, error.hint or "run scripts of skills in your own terminal")
         return CheckResult(
-            problems=(found,) if enabled else (),
-            notes=() if enabled else (found,),
-            details=("sandbox   not available; commands are refused",),
+            problems=[found] if enabled else (),
+            notes=() if enabled else [found],
+            details=["sandbox   not available; commands are refused"],
             facts={"sandbox": {"name": None, "reason": error.reason}},
         )
     what = "commands of skills run unconfined: each may read, change and send all that you may"
     off = Problem(f"{_SANDBOX}=off", what, f"unset {_SANDBOX}, unless every skill here is your own")
     return CheckResult(
-        warnings=(off,) if sandbox is OFF and enabled else (),
-        details=(f"sandbox   {sandbox.name}",),
+        warnings=[off] if sandbox is OFF and enabled else (),
+        details=[f"sandbox   {sandbox.name}"],
         facts={"sandbox": {"name": sandbox.name, "reason": None}},
     )
 
@@ -167,7 +165,7 @@ def check_models(installation: Installation) -> CheckResult:
                 problems.append(Problem(path, what, fix))
         except RerankingError as error:
             problems.append(Problem(path, error.message, error.hint or "use another model"))
-    return CheckResult(problems=tuple(problems), details=tuple(map(in_line, details)))
+    return CheckResult(problems=problems, details=list(map(in_line, details)))
 
 
 def _seconds_of(call: Callable[[], _Answer]) -> tuple[_Answer, float]:
@@ -177,39 +175,33 @@ def _seconds_of(call: Callable[[], _Answer]) -> tuple[_Answer, float]:
     return call(), time.monotonic() - began
 
 
-_NOT_CONNECTED = "no client connected: `skillhub connect --all` registers those that are installed"
-_AT_ONCE = 4
-
-
 def check_clients(installation: Installation) -> CheckResult:
     """Read every client's file and try each connection to SkillHub, several side by side."""
-    project = project_of(installation.settings).root
-    machine = Machine(this_system(), os.environ, expand_home("~"), project)
+    machine = Machine(this_system(), os.environ, expand_home("~"), project_of(installation.settings).root)
     files = registered_files(machine)
-    connections = [one for file in files for one in file.connections]
-    tried = _try_all(connections, machine)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tried = list(pool.map(lambda one: _try(one, machine), (one for file in files for one in file.connections)))
     snapshot = installation.view.snapshot
     counts = Counter(skill.root for skill in snapshot.everything)
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
-    findings = [file_findings(file) for file in files]
-    findings += [connection_findings(one, version(), roots) for one in tried]
+    findings = [*map(file_findings, files), *(connection_findings(one, version(), roots) for one in tried)]
     reported = {file.client.name for file in files}
     signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
     return CheckResult(
-        problems=tuple(problem for one in findings for problem in one.problems),
-        warnings=(
+        problems=[problem for one in findings for problem in one.problems],
+        warnings=[
             *(problem for one in findings for problem in one.warnings),
             *(problem for one in tried for problem in _misspelt(one)),
             *repeated(tried),
-        ),
-        notes=(
+        ],
+        notes=[
             *(problem for one in findings for problem in one.notes),
             *(unconnected(client, found[0]) for client, found in signs if found),
-        ),
+        ],
         state=f"{plural(len(clients), 'client')} connected" if clients else _NOT_CONNECTED,
-        details=tuple(map(_detail, tried)),
-        facts={"connections": list(map(_json, tried))},
+        details=[_detail(one) for one in tried],
+        facts={"connections": [_json(one) for one in tried]},
     )
 
 
@@ -230,11 +222,6 @@ def _misspelt(tried: Tried) -> Sequence[Problem]:
     return misspelt_settings(tried, {one.name: one.guess for one in unknown_settings(named)})
 
 
-def _try_all(connections: Sequence[Connection], machine: Machine) -> list[Tried]:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda one: _try(one, machine), connections))
-
-
 def _try(connection: Connection, machine: Machine) -> Tried:
     server = connection.server
     reason = why_not_started(connection, machine)
@@ -242,11 +229,9 @@ def _try(connection: Connection, machine: Machine) -> Tried:
         return Tried(connection, untried=reason)
     environment = environment_of(server, machine, from_desktop=not connection.client.in_terminal)
     by_shell_only = False
-    if isinstance(server, StdioServer):
+    if isinstance(server, StdioServer) and not shutil.which(server.command, path=environment["PATH"]):
         shell = machine.environment.get("PATH", "")
-        by_shell_only = not shutil.which(server.command, path=environment["PATH"]) and bool(
-            shutil.which(server.command, path=shell)
-        )
+        by_shell_only = shutil.which(server.command, path=shell) is not None
         if by_shell_only:
             # Whether it would answer is worth knowing all the same.
             environment["PATH"] = shell
@@ -256,11 +241,11 @@ def _try(connection: Connection, machine: Machine) -> Tried:
 
 
 def _detail(tried: Tried) -> str:
-    connection = tried.connection
-    place = f"{connection.client.title}, {connection.path}, {connection.name!r}"
-    if tried.probed is None:
-        return f"client    {place}: {tried.untried or 'cannot be used'}"
-    if not tried.probed.answers:
-        return f"client    {place}: does not answer"
-    who = f"{tried.probed.server_name} {tried.probed.version}"
-    return f"client    {place}: {who} answers, {plural(len(tried.probed.tools), 'tool')}"
+    connection, probed = tried.connection, tried.probed
+    if probed is None:
+        state = tried.untried or "cannot be used"
+    elif probed.answers:
+        state = f"{probed.server_name} {probed.version} answers, {plural(len(probed.tools), 'tool')}"
+    else:
+        state = "does not answer"
+    return f"client    {connection.client.title}, {connection.path}, {connection.name!r}: {state}"

@@ -11,8 +11,8 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_file
 
 from skillhub_mcp._util import file_modes
-from skillhub_mcp.cli import checks as doctor_checks
-from skillhub_mcp.cli.checks import CheckResult, Installation
+from skillhub_mcp.diagnosis import examination
+from skillhub_mcp.diagnosis.installation import CheckResult, Installation
 from skillhub_mcp.execution.sandbox import find_sandbox
 
 
@@ -264,8 +264,7 @@ def test_a_check_that_cannot_read_something_leaves_the_others_alone(
     def unreadable(_: Installation) -> CheckResult:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/somewhere")
 
-    checks = doctor_checks.all_checks()
-    monkeypatch.setattr(doctor_checks, "all_checks", lambda: {"places": unreadable, **checks})
+    monkeypatch.setattr(examination, "CHECKS", {"places": unreadable, **examination.CHECKS})
     done = skillhub("doctor")
     assert (done.code, done.err) == (1, "")
     assert done.out.startswith("1 problem\n  1 skill served\n")

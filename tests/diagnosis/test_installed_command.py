@@ -15,10 +15,10 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli import installed_command
-from skillhub_mcp.cli.installed_command import CommandOwner, command_on_path, own_command
 from skillhub_mcp.clients.model import StdioServer
 from skillhub_mcp.clients.ownership import starts_skillhub
+from skillhub_mcp.diagnosis import installed_command
+from skillhub_mcp.diagnosis.installed_command import CommandOwner, command_on_path, own_command
 from skillhub_mcp.version import version
 
 STRANGER = "Somebody else's hub."

@@ -1,0 +1,5 @@
+"""Doctor is tried as a person types it."""
+
+from tests.cli.conftest import skillhub
+
+__all__ = ["skillhub"]
