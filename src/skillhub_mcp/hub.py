@@ -261,14 +261,13 @@ class SkillHub:
 
         It may write to `output_dir`, else to the private directory of `session`.
         """
-        from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand
+        from skillhub_mcp.execution.skill_command import SkillCommand
 
         refuse_nul(command=command, args=args, output_dir=output_dir)
         with observe(self.observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
             found, policy = self.lookup.find_to_run(skill_name, event=event)
             directory = found.skill.directory
-            request = CommandRequest(command, tuple(args), session, output_dir)
-            asked = SkillCommand(self.commands(), request, directory)
+            asked = SkillCommand(self.commands(), directory, command, args)
 
             def digest() -> str:
                 event.digest = skill_digest(directory)
@@ -282,7 +281,14 @@ class SkillHub:
             rights = policy.check_run(found.skill, granted, digest=digest, packages=packages)
             pass_gate(SkillUse(found.skill, found.handle, Action.RUN))
             event.network = rights.network
-            result = asked.run(self._confinement(found.skill), self._sandbox(policy), network=rights.network, stop=stop)
+            result = asked.run(
+                self._confinement(found.skill),
+                self._sandbox(policy),
+                network=rights.network,
+                session=session,
+                output_dir=output_dir,
+                stop=stop,
+            )
             event.exit_code = result.exit_code
             if result.timeout:
                 event.outcome = ExecutionTimeout.code

@@ -11,14 +11,14 @@ import pytest
 from skillhub_mcp.errors import CommandNotAllowed, CommandUnavailable, InvalidArgument, PackagesUnavailable
 from skillhub_mcp.execution.command_policy import (
     MAX_ARGUMENTS,
-    CommandPolicy,
     absolute_path_entries,
+    build_argv,
     declared_packages,
 )
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
 
-POLICY = CommandPolicy(("python", "uv", "node", "cat", "ls", "grep"))
+ALLOWED = ("python", "uv", "node", "cat", "ls", "grep")
 
 SCRIPT_BLOCK = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\n'
 
@@ -38,9 +38,9 @@ def install(directory: Path, name: str, text: str = "#!/bin/sh\n") -> Path:
 
 
 def resolve(
-    command: str, *args: str, cwd: Path, search_path: object, policy: CommandPolicy = POLICY
+    command: str, *args: str, cwd: Path, search_path: object, allowed: tuple[str, ...] = ALLOWED
 ) -> tuple[str, ...]:
-    return policy.build_argv(command, args, cwd=cwd, search_path=str(search_path))
+    return build_argv(allowed, command, args, cwd=cwd, search_path=str(search_path))
 
 
 @pytest.mark.acceptance("S2-37")
@@ -53,16 +53,16 @@ def test_what_is_not_exactly_an_allowed_name_is_refused(command: str, skill: Pat
     install(skill, "cat")
     with pytest.raises(CommandNotAllowed) as refused:
         resolve(command, cwd=skill, search_path=programs)
-    assert refused.value.facts == {"command": command, "allowed": list(POLICY.allowed)}
+    assert refused.value.facts == {"command": command, "allowed": list(ALLOWED)}
 
 
 @pytest.mark.acceptance("S2-37")
 def test_a_path_is_refused_even_when_it_is_listed(skill: Path, programs: Path) -> None:
     program = install(programs, "cat")
-    policy = CommandPolicy((str(program), "./cat"))
-    for command in policy.allowed:
+    listed = (str(program), "./cat")
+    for command in listed:
         with pytest.raises(CommandNotAllowed):
-            resolve(command, cwd=skill, search_path=programs, policy=policy)
+            resolve(command, cwd=skill, search_path=programs, allowed=listed)
 
 
 @pytest.mark.acceptance("S2-37")
@@ -112,10 +112,9 @@ def test_arguments_no_program_should_get_are_refused(args: tuple[str, ...], skil
 def test_python_goes_through_uv_if_it_is_installed(command: str, listed: str, skill: Path, programs: Path) -> None:
     install(programs, "python")
     python3 = install(programs, "python3")
-    policy = CommandPolicy((listed,))
-    assert resolve(command, "run.py", cwd=skill, search_path=programs, policy=policy) == (str(python3), "run.py")
+    assert resolve(command, "run.py", cwd=skill, search_path=programs, allowed=(listed,)) == (str(python3), "run.py")
     uv = install(programs, "uv")
-    argv = resolve(command, "run.py", "x", cwd=skill, search_path=programs, policy=policy)
+    argv = resolve(command, "run.py", "x", cwd=skill, search_path=programs, allowed=(listed,))
     assert argv == (str(uv), "run", "--quiet", "--no-project", "python", "run.py", "x")
 
 

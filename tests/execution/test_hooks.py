@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ import pytest
 from tests.execution.conftest import assert_ended
 
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.hooks import Hook, HookEvent, read_hooks, run_hook
+from skillhub_mcp.execution.hooks import Hook, read_hooks, run_hook
 
 pytestmark = pytest.mark.slow
 
 
-def hook(command: str, *, matcher: str = "", timeout: float = 30.0) -> Hook:
-    return Hook(HookEvent.BEFORE, matcher, command, timeout)
+def hook(command: str, *, timeout: float = 30.0) -> Hook:
+    return Hook("PreToolUse", re.compile(".*"), command, timeout)
 
 
 def file_of(tmp_path: Path, written: Any) -> str:
@@ -38,9 +39,9 @@ def test_a_file_in_the_form_that_agents_use_is_read(tmp_path: Path) -> None:
         }
     }
     assert read_hooks(file_of(tmp_path, written)) == (
-        Hook(HookEvent.BEFORE, "Skill", "a", 30.0),
-        Hook(HookEvent.BEFORE, "Skill", "b", 30.0),
-        Hook(HookEvent.AFTER, "*", "c", 5.0),
+        Hook("PreToolUse", re.compile("Skill"), "a", 30.0),
+        Hook("PreToolUse", re.compile("Skill"), "b", 30.0),
+        Hook("PostToolUse", re.compile(".*"), "c", 5.0),
     )
 
 
@@ -52,7 +53,7 @@ def test_a_file_in_the_form_that_agents_use_is_read(tmp_path: Path) -> None:
         ({"hooks": {"SessionStart": []}}, "is invalid at hooks.SessionStart"),
         ({"hooks": {"PreToolUse": {}}}, "hooks.PreToolUse: Input should be a valid list"),
         (groups({"command": "a"}, match="x"), "hooks.PreToolUse.0.match: Extra inputs are not permitted"),
-        (groups({"command": "a"}, matcher="("), "is not a regular expression"),
+        (groups({"command": "a"}, matcher="("), "matcher: Input should be a valid regular expression"),
         (groups({"type": "prompt", "command": "a"}), "hooks.0.type: Input should be 'command'"),
         (groups({"command": " "}), "hooks.PreToolUse.0.hooks.0.command"),
         (groups({"command": "a", "timeout": 0}), "timeout: Input should be greater than 0"),
@@ -76,8 +77,9 @@ def test_a_hook_that_is_not_understood_stops_the_start(tmp_path: Path, written: 
         ("load.*", "load_skill", True),
     ],
 )
-def test_a_matcher_matches_a_whole_name(matcher: str, tool: str, fits: bool) -> None:
-    assert hook("true", matcher=matcher).matches(tool) is fits
+def test_a_matcher_matches_a_whole_name(tmp_path: Path, matcher: str, tool: str, fits: bool) -> None:
+    (read,) = read_hooks(file_of(tmp_path, groups({"command": "true"}, matcher=matcher)))
+    assert read.matches(tool) is fits
 
 
 @pytest.mark.acceptance("S4-16")

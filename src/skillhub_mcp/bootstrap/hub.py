@@ -229,9 +229,8 @@ def _audit_behind(auditor: Auditor, views: ViewSource, _: bool) -> None:
 
 def _command_options(settings: Settings) -> CommandOptions:
     """Return how commands of skills run: the allow list, the limits and the sandbox."""
-    from skillhub_mcp.execution.command_policy import CommandPolicy  # only servers that run commands load it
-    from skillhub_mcp.execution.outputs import Outputs
-    from skillhub_mcp.execution.runner import RunLimits, reduced_environment
+    from skillhub_mcp.execution.outputs import Outputs  # only servers that run commands load it
+    from skillhub_mcp.execution.runner import RunLimits
     from skillhub_mcp.execution.sandbox import find_sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
 
@@ -239,10 +238,8 @@ def _command_options(settings: Settings) -> CommandOptions:
     hidden = ("~/.skillhub", os.path.abspath(settings.index.db_path), outputs, caches)
     execution = settings.execution
     return CommandOptions(
-        CommandPolicy(execution.allowed_commands),
+        execution.allowed_commands,
         RunLimits(execution.timeout_seconds, execution.max_output_bytes),
-        environment=lambda: reduced_environment(os.environ),
-        own_environment=lambda: os.environ,
         sandbox=partial(find_sandbox, execution.sandbox),
         outputs=Outputs(outputs, execution.output_dirs),
         caches=caches,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillhub_mcp._util.safe_toml import BadToml, read_toml
@@ -21,60 +21,50 @@ _UV_RUN = ("run", "--quiet", "--no-project")
 _UV_FLAGS = frozenset({"--script", "-s", "--quiet", "-q", "--no-project", "--offline", "--isolated"})
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPolicy:
-    """The commands that may be run, as case-sensitive bare names."""
+def build_argv(
+    allowed: Sequence[str], command: str, args: Sequence[str], *, cwd: Path, search_path: str
+) -> tuple[str, ...]:
+    """Return the argument list to start in the skill's directory `cwd`; its first item is an absolute path.
 
-    allowed: tuple[str, ...]
+    `allowed` are case-sensitive bare names. Only the absolute entries of the PATH `search_path` are used, so that a
+    file in the skill is never run as a program. `python` and `python3` are one command, and run through uv if it is
+    installed (docs/decisions/0034). Raises CommandNotAllowed, CommandUnavailable and InvalidArgument.
+    """
+    is_python = command in _PYTHON_NAMES
+    # A path is refused even if it is listed, since a relative one depends on the skill's directory.
+    is_name = command and "/" not in command and "\\" not in command
+    if not is_name or (_PYTHON_NAMES if is_python else {command}).isdisjoint(allowed):
+        raise CommandNotAllowed(command, allowed=tuple(allowed))
+    if len(args) > MAX_ARGUMENTS:
+        raise InvalidArgument("args", f"has {len(args)} items; at most {MAX_ARGUMENTS} are allowed")
+    try:
+        "".join(args).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument("args", "has an unpaired surrogate") from error
+    path = absolute_path_entries(search_path)
+    if is_python and (uv := shutil.which("uv", path=path)):
+        script = own_script(command, args, cwd)
+        # Plain `uv run python FILE` does not read the file's PEP 723 block; only `--script` does.
+        python = "python" if script is None or block_of(script) is None else "--script"
+        return (uv, *_UV_RUN, python, *args)
+    program = shutil.which("python3" if is_python else command, path=path)
+    if program is None:
+        raise CommandUnavailable(command)
+    return (program, *args)
 
-    def build_argv(self, command: str, args: Sequence[str], *, cwd: Path, search_path: str) -> tuple[str, ...]:
-        """Return the argument list to start in the skill's directory `cwd`; its first item is an absolute path.
 
-        Only the absolute entries of the PATH `search_path` are used, so that a file in the skill is never run as a
-        program. `python` and `python3` are one command, and run through uv if it is installed (docs/decisions/0034).
-        Raises CommandNotAllowed, CommandUnavailable if it is not installed, and InvalidArgument.
-        """
-        if not self._allows(command):
-            raise CommandNotAllowed(command, allowed=self.allowed)
-        if len(args) > MAX_ARGUMENTS:
-            raise InvalidArgument("args", f"has {len(args)} items; at most {MAX_ARGUMENTS} are allowed")
-        try:
-            "".join(args).encode()
-        except UnicodeEncodeError as error:
-            raise InvalidArgument("args", "has an unpaired surrogate") from error
-        path = absolute_path_entries(search_path)
-        if command in _PYTHON_NAMES:
-            uv = shutil.which("uv", path=path)
-            if uv is not None:
-                script = self.own_script(command, args, cwd)
-                # Plain `uv run python FILE` does not read the file's PEP 723 block; only `--script` does.
-                python = "python" if script is None or block_of(script) is None else "--script"
-                return (uv, *_UV_RUN, python, *args)
-        program = shutil.which("python3" if command in _PYTHON_NAMES else command, path=path)
-        if program is None:
-            raise CommandUnavailable(command)
-        return (program, *args)
-
-    def own_script(self, command: str, args: Sequence[str], cwd: Path) -> Path | None:
-        """Return the script of the skill in `cwd` that Python is to run, if the command runs one."""
-        given = _python_arguments(command, args)
-        # Options before the script belong to the interpreter, and what follows them may be anything.
-        if not given or given[0].startswith("-"):
-            return None
-        try:
-            script = (cwd / given[0]).resolve()
-            # The hub reads the skill's own files only, whatever the arguments are.
-            return script if script.is_relative_to(cwd.resolve()) and script.is_file() else None
-        except (OSError, RuntimeError):  # RuntimeError: a symlink loop, before Python 3.13
-            return None
-
-    def _allows(self, command: str) -> bool:
-        # A path is refused even if it is listed, since a relative one depends on the skill's directory.
-        if not command or "/" in command or "\\" in command:
-            return False
-        if command in _PYTHON_NAMES:
-            return not _PYTHON_NAMES.isdisjoint(self.allowed)
-        return command in self.allowed
+def own_script(command: str, args: Sequence[str], cwd: Path) -> Path | None:
+    """Return the script of the skill in `cwd` that Python is to run, if the command runs one."""
+    given = _python_arguments(command, args)
+    # Options before the script belong to the interpreter, and what follows them may be anything.
+    if not given or given[0].startswith("-"):
+        return None
+    try:
+        script = (cwd / given[0]).resolve()
+        # The hub reads the skill's own files only, whatever the arguments are.
+        return script if script.is_relative_to(cwd.resolve()) and script.is_file() else None
+    except (OSError, RuntimeError):  # RuntimeError: a symlink loop, before Python 3.13
+        return None
 
 
 def _python_arguments(command: str, args: Sequence[str]) -> Sequence[str] | None:
@@ -103,7 +93,8 @@ def absolute_path_entries(search_path: str) -> str:
 # PEP 723 does not say where the block stands; in practice it is near the top.
 _HEAD_BYTES = 256 * 1024
 _BLOCK_CHARACTERS = 8 * 1024
-_OPENING, _CLOSING = "# /// script", "# ///"
+_OPENING = re.compile(r"^# /// script\n", re.MULTILINE)
+_BLOCK = re.compile(r"((?:#(?: .*)?\n)*)# ///$", re.MULTILINE)
 
 
 def declared_packages(script: Path) -> tuple[str, ...]:
@@ -140,21 +131,12 @@ def block_of(script: Path) -> str | None:
     """Return the TOML of a script's block, as PEP 723 finds it: comment lines up to the last one that is `# ///`."""
     try:
         with script.open("rb") as file:
-            text = file.read(_HEAD_BYTES).decode("utf-8", "replace")
+            text = file.read(_HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
     except OSError:
         return None
-    lines = [line.rstrip("\r") for line in text.split("\n")]
-    if _OPENING not in lines:
-        return None
-    found: list[str] = []
-    closed: int | None = None
-    for line in lines[lines.index(_OPENING) + 1 :]:
-        if line != "#" and not line.startswith("# "):
-            break
-        if line == _CLOSING:
-            closed = len(found)
-        found.append(line[2:])
-    return None if closed is None else "\n".join(found[:closed])
+    opening = _OPENING.search(text)
+    block = opening and _BLOCK.match(text, opening.end())
+    return re.sub("^# ?", "", block[1], flags=re.MULTILINE) if block else None
 
 
 def _is_requirement(package: object) -> bool:

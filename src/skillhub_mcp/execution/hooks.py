@@ -12,10 +12,9 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp._util.safe_json import BadJson, read_json
@@ -30,39 +29,31 @@ _EXAMPLE = (
 )
 _MAX_FILE_BYTES = 1024 * 1024
 _MAX_REASON_CHARACTERS = 2_000
+_STRICT = ConfigDict(extra="forbid", strict=True)
 
-
-class HookEvent(str, Enum):
-    """When a hook runs."""
-
-    BEFORE = "PreToolUse"
-    AFTER = "PostToolUse"
+HookEvent = Literal["PreToolUse", "PostToolUse"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One shell command, and a regular expression for the whole names of the tools it runs for; empty or `*` is all."""
+    """One shell command, and a regular expression for the whole names of the tools it runs for."""
 
     event: HookEvent
-    matcher: str
+    matcher: re.Pattern[str]
     command: str
     timeout_seconds: float
 
     def matches(self, tool: str) -> bool:
         """Whether the hook runs for `tool`."""
-        return self.matcher in ("", "*") or re.fullmatch(self.matcher, tool) is not None
+        return self.matcher.fullmatch(tool) is not None
 
 
-def _is_pattern(matcher: str) -> str:
-    try:
-        re.compile("" if matcher == "*" else matcher)
-    except re.error as error:
-        raise ValueError(f"is not a regular expression: {error}") from error
-    return matcher
+def _expanded(matcher: object) -> object:
+    return ".*" if matcher in ("", "*") else matcher
 
 
 class _Command(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = _STRICT
 
     type: Literal["command"] = "command"
     command: str = Field(pattern=r"\S")
@@ -70,16 +61,16 @@ class _Command(BaseModel):
 
 
 class _Group(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = _STRICT
 
-    matcher: Annotated[str, AfterValidator(_is_pattern)] = ""
+    matcher: Annotated[re.Pattern[str], BeforeValidator(_expanded)] = re.compile(".*")
     hooks: list[_Command]
 
 
 class _HooksFile(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    hooks: dict[Literal["PreToolUse", "PostToolUse"], list[_Group]]
+    hooks: dict[HookEvent, list[_Group]]
 
 
 def read_hooks(path: str) -> tuple[Hook, ...]:
@@ -105,7 +96,7 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
         place = ".".join(map(str, first["loc"])) or "the file"
         raise InvalidSetting(SETTING, path, f"is invalid at {place}: {first['msg']}", hint=_EXAMPLE) from error
     return tuple(
-        Hook(HookEvent(event), group.matcher, one.command, one.timeout)
+        Hook(event, group.matcher, one.command, one.timeout)
         for event, listed in groups.items()
         for group in listed
         for one in group.hooks
@@ -113,10 +104,9 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
 
 
 def run_hook(hook: Hook, payload: Mapping[str, object]) -> str | None:
-    """Run a hook in a shell with `payload` as a line of JSON on its stdin, and wait for it.
+    """Run a hook in a shell with `payload` as a line of JSON on its stdin, within its timeout.
 
-    Return None for exit code 0, else the hook's stderr or the reason why it failed. A hook that exceeds its timeout is
-    killed with its process group.
+    Return None for exit code 0, else the hook's stderr or the reason why it failed.
     """
     try:
         # A file takes any amount of output without a reader thread, and a leftover child keeps no pipe open.

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from skillhub_mcp.environment import expand_home
@@ -38,6 +37,7 @@ CONFIGURATION = (
 )
 NETWORK_CONFIGURATION = ("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf")
 
+_PYTHON = os.path.realpath(sys.executable)
 # Scripts start these by name, and uv looks for a Python on the search path.
 _INTERPRETERS = ("python3", "python", "node", "uv")
 # What belongs to a Python or Node.js that is installed in a prefix of its own. Not `share`, where programs keep data.
@@ -46,23 +46,16 @@ _PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
 
 def system_files(program: str, environment: Mapping[str, str], *, network: bool = False) -> tuple[str, ...]:
     """Return what `program`, an absolute path, needs of the system to start in `environment`. Paths may not exist."""
-    search_path = environment.get("PATH", "")
-    found = [shutil.which(name, path=search_path) for name in _INTERPRETERS]
-    programs = dict.fromkeys((program, *filter(None, found), *own_interpreter()))
+    found = [shutil.which(name, path=environment.get("PATH", "")) for name in _INTERPRETERS]
     home = expand_home("~")
     paths = [*PROGRAM_DIRECTORIES, *CONFIGURATION]
     if network:
         paths += NETWORK_CONFIGURATION
         paths += [environment[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environment.get(name)]
-    for path in programs:
+    for path in (program, *filter(None, found), sys.executable):
         paths += _installation_of(path, home)
     paths.append(uv_pythons(environment))
     return tuple(dict.fromkeys(paths))
-
-
-def own_interpreter() -> tuple[str, ...]:
-    """Return the paths of the Python that this program runs in: as it was started, and the file itself."""
-    return tuple(dict.fromkeys((sys.executable, os.path.realpath(sys.executable))))
 
 
 def uv_pythons(environment: Mapping[str, str]) -> str:
@@ -84,9 +77,6 @@ def _installation_of(program: str, home: str) -> Iterable[str]:
             yield prefix
         elif os.path.basename(folder) == "bin" and prefix not in ("/", home) and _is_python(prefix):
             yield from (os.path.join(prefix, part) for part in _PREFIX_PARTS)
-            base = _base_of(prefix)
-            if base:
-                yield from (os.path.join(base, part) for part in _PREFIX_PARTS)
 
 
 def _chain(path: str) -> list[str]:
@@ -112,18 +102,6 @@ def _is_shim(path: str) -> bool:
     return os.path.basename(folder) == "shims" and os.path.exists(pyenv)
 
 
-def _base_of(environment: str) -> str:
-    try:
-        lines = Path(environment, "pyvenv.cfg").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    for line in lines:
-        name, _, value = line.partition("=")
-        if name.strip() == "home":
-            return os.path.dirname(os.path.realpath(value.strip()))
-    return ""
-
-
 # Paths in the sandbox, where no other process sees them.
 TEMPORARY = "/tmp"  # noqa: S108
 HOME = "/tmp/home"  # noqa: S108
@@ -145,7 +123,7 @@ LIMITS = {
 _TEMPORARY_BYTES = 2 << 30
 
 # Options that older versions lack: --disable-userns came with 0.8, --size with 0.7.
-_OPTIONAL = ("--disable-userns", "--size", "--remount-ro")
+_OPTIONAL = ("--disable-userns", "--size")
 _OF_THE_USER = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR", "HOME")
 _TRIED_SECONDS = 10.0
 _SHOWN_CHARACTERS = 300
@@ -206,10 +184,9 @@ def find_sandbox(setting: str) -> Sandbox:
     path = shutil.which("bwrap", path=os.pathsep.join((absolute_path_entries(os.environ.get("PATH", "")), os.defpath)))
     if path is None:
         raise SandboxUnavailable("bwrap is not installed", hint="install the package bubblewrap")
-    python = own_interpreter()[-1]
-    if not os.access(python, os.X_OK):
+    if not os.access(_PYTHON, os.X_OK):
         hint = "run the server with a Python that its user may read"
-        raise SandboxUnavailable(f"{python} cannot be executed: permission denied", hint=hint)
+        raise SandboxUnavailable(f"{_PYTHON} cannot be executed: permission denied", hint=hint)
     try:
         shown = _output_of((path, "--help"))
         sandbox = Sandbox(path, frozenset(option for option in _OPTIONAL if f"{option} " in shown))
@@ -260,7 +237,7 @@ def launched(
         system = system_files(argv[0], environment, network=confinement.network)
         wrapper = _arguments(sandbox, confinement, system, cwd=os.path.realpath(cwd))
         # Without the user's site directories and variables: nothing of theirs runs before the limits are set.
-        start = (own_interpreter()[-1], "-I", "-S", "-B", "-c", _START)
+        start = (_PYTHON, "-I", "-S", "-B", "-c", _START)
         yield Launch(
             (*wrapper, "--json-status-fd", str(writing), "--", *start, *argv),
             _inner_environment(environment, confinement),
@@ -311,10 +288,9 @@ def _arguments(sandbox: Sandbox, confinement: Confinement, system: Sequence[str]
             hidden.append(target)
         else:
             words += ["--ro-bind", "/dev/null", target]
-    if "--remount-ro" in sandbox.options:
-        # Also /proc: root may change the kernel's settings that its user owns, even without capabilities.
-        for target in (*hidden, "/dev", "/proc", "/"):
-            words += ["--remount-ro", target]
+    # Also /proc: root may change the kernel's settings that its user owns, even without capabilities.
+    for target in (*hidden, "/dev", "/proc", "/"):
+        words += ["--remount-ro", target]
     return (*words, "--chdir", cwd)
 
 

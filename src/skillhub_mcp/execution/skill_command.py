@@ -6,17 +6,17 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.errors import InvalidArgument, PackagesUnavailable
-from skillhub_mcp.execution.command_policy import CommandPolicy, declared_packages
+from skillhub_mcp.execution.command_policy import build_argv, declared_packages, own_script
 from skillhub_mcp.execution.outputs import ARGUMENT, VARIABLE, Outputs, with_directory
-from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 from skillhub_mcp.execution.sandbox import Confinement, Sandbox
 
 _MAX_CACHES = 32
@@ -31,56 +31,52 @@ _INDEX_VARIABLES = (
 class CommandOptions:
     """Which commands of skills may run, within which limits, and how they are confined.
 
-    `environment` is that of a command, and `own_environment` the server's, which says where packages come from.
     `sandbox` raises SandboxUnavailable. Packages are kept below `caches`. No command sees the paths `hidden`.
     """
 
-    policy: CommandPolicy
+    allowed: tuple[str, ...]
     limits: RunLimits
-    environment: Callable[[], dict[str, str]]
-    own_environment: Callable[[], Mapping[str, str]] = field(repr=False)
     sandbox: Callable[[], Sandbox]
     outputs: Outputs
     caches: str
     hidden: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRequest:
-    """What an agent asks for. `session` is an unguessable key, and `output_dir` a directory that it named."""
-
-    command: str
-    args: Sequence[str] = ()
-    session: tuple[str, ...] = ("process",)
-    output_dir: str | None = None
-
-
 class SkillCommand:
     """A command of the skill in `directory`, not started yet."""
 
-    def __init__(self, options: CommandOptions, request: CommandRequest, directory: str) -> None:
+    def __init__(self, options: CommandOptions, directory: str, command: str, args: Sequence[str]) -> None:
         self._options = options
-        self._request = request
         self._cwd = Path(directory)
-        self._environment = options.environment()
+        self._command = command
+        self._args = tuple(args)
+        self._environment = reduced_environment(os.environ)
 
     @cached_property
     def packages(self) -> tuple[str, ...]:
         """The packages that its script declares. Raises what `build_argv` raises, and PackagesUnavailable."""
         # A command that is not allowed at all is not worth a question to the user.
-        self._build(self._request.args)
-        script = self._options.policy.own_script(self._request.command, self._request.args, self._cwd)
+        self._build(self._args)
+        script = own_script(self._command, self._args, self._cwd)
         return () if script is None else declared_packages(script)
 
     def run(
-        self, confinement: Confinement, sandbox: Sandbox, *, network: bool, stop: threading.Event | None
+        self,
+        confinement: Confinement,
+        sandbox: Sandbox,
+        *,
+        network: bool,
+        session: tuple[str, ...],
+        output_dir: str | None,
+        stop: threading.Event | None,
     ) -> CommandResult:
-        """Run the command with its output directory and packages. Raises what `packages` and `run_command` raise."""
-        directory, hidden = str(self._cwd), confinement.hidden
+        """Run the command with its packages; it may write to `output_dir`, else to the directory of its `session`.
+
+        `session` is an unguessable key. Raises what `packages` and `run_command` raise.
+        """
+        hidden = confinement.hidden
         with ExitStack() as stack:
-            opened = self._options.outputs.opened(
-                self._request.session, self._request.output_dir, untouched=(directory, *hidden)
-            )
+            opened = self._options.outputs.opened(session, output_dir, untouched=(str(self._cwd), *hidden))
             try:
                 output = stack.enter_context(opened)
                 cache = self._cache() if self.packages else {}
@@ -88,7 +84,7 @@ class SkillCommand:
                 raise InvalidArgument(ARGUMENT, f"cannot be made: {error.strerror or error}") from error
             git = self._cwd / ".git"
             result = run_command(
-                self._build(with_directory(self._request.args, output.path)),
+                self._build(with_directory(self._args, output.path)),
                 cwd=self._cwd,
                 limits=self._options.limits,
                 environment={**self._environment, **cache, VARIABLE: output.path},
@@ -106,14 +102,13 @@ class SkillCommand:
             return replace(result, output_dir=output.path, files=output.written())
 
     def _build(self, arguments: Sequence[str]) -> tuple[str, ...]:
-        search_path = self._environment.get("PATH", "")
-        return self._options.policy.build_argv(self._request.command, arguments, cwd=self._cwd, search_path=search_path)
+        path = self._environment["PATH"]
+        return build_argv(self._options.allowed, self._command, arguments, cwd=self._cwd, search_path=path)
 
     def _cache(self) -> dict[str, str]:
         """Return the variables for uv: a cache that no other skill writes to, and the index without passwords."""
-        path = self._environment.get("PATH", "")
-        if shutil.which("uv", path=path) is None:
-            script = Path(self._request.args[0]).name if self._request.args else ""
+        if shutil.which("uv", path=self._environment["PATH"]) is None:
+            script = Path(self._args[0]).name
             raise PackagesUnavailable(script, "uv is not installed", hint="install uv, which fetches them")
         cache = os.path.join(self._options.caches, hashlib.sha256(os.fsencode(self._cwd)).hexdigest()[:16])
         make_private_directory(cache)
@@ -121,6 +116,7 @@ class SkillCommand:
         kept = sorted(Path(self._options.caches).iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for unused in kept[_MAX_CACHES:]:
             shutil.rmtree(unused, ignore_errors=True)
-        own = self._options.own_environment()
-        index = {name: own[name] for name in _INDEX_VARIABLES if name in own and "@" not in own[name]}
+        # A URL with a password is not passed on.
+        given = {name: os.environ[name] for name in _INDEX_VARIABLES if name in os.environ}
+        index = {name: value for name, value in given.items() if "@" not in value}
         return {**index, "UV_CACHE_DIR": os.path.realpath(cache)}

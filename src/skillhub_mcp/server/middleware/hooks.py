@@ -69,21 +69,21 @@ class HookMiddleware(Middleware):
         assert request is not None  # noqa: S101 - for the type checker: each call is a request
         call = {"tool_name": tool, "tool_input": context.message.arguments or {}}
         request.called(tool, context.message.arguments or {})
-        for hook in self._matching(HookEvent.BEFORE, tool):
+        for hook in self._matching("PreToolUse", tool):
             failure = await asyncio.to_thread(request.run, hook, call)
             if failure is not None:
                 raise BlockedByHook(tool, failure)
         result = await call_next(context)
         # A question to the person is not a result yet: the call is repeated with the answer.
         if isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult):
-            for hook in self._matching(HookEvent.AFTER, tool):
+            for hook in self._matching("PostToolUse", tool):
                 failure = await asyncio.to_thread(request.run, hook, {**call, "tool_response": _response(result)})
                 if failure is not None:
                     log.warning("A PostToolUse hook for %s failed: %s", tool, failure)
         return result
 
     def _matching(self, event: HookEvent, tool: str) -> list[Hook]:
-        return [hook for hook in self._hooks if hook.event is event and hook.matches(tool)]
+        return [hook for hook in self._hooks if hook.event == event and hook.matches(tool)]
 
 
 class _Request:
@@ -104,12 +104,12 @@ class _Request:
 
     def run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
         """Run a hook for a call and wait for it. Return why it failed, or None."""
-        payload = {"hook_event_name": hook.event.value, "cwd": self._cwd, "method": self._method, **call}
+        payload = {"hook_event_name": hook.event, "cwd": self._cwd, "method": self._method, **call}
         return run_hook(hook, payload)
 
     def stand_before(self, use: SkillUse) -> None:
         """Run the hooks that stand before `use` and did not run for it yet. Raises BlockedByHook."""
-        hooks = [(number, hook) for number, hook in enumerate(self._hooks) if hook.event is HookEvent.BEFORE]
+        hooks = [(number, hook) for number, hook in enumerate(self._hooks) if hook.event == "PreToolUse"]
         for tools in self._ways(use):
             for number, hook in hooks:
                 tool = next(filter(hook.matches, tools), None)
