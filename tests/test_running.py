@@ -21,7 +21,6 @@ from tests.hubs import hub_of
 from skillhub_mcp.errors import ConfirmationRequired, InvalidArgument, SandboxRequired, SandboxUnavailable
 from skillhub_mcp.execution.sandbox import find_sandbox
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.files import change_choices, change_rules
 from skillhub_mcp.policy.rules import Decision, ListedRule, PermissionRule
@@ -138,8 +137,6 @@ def deny(name: str) -> None:
 def put(rule: PermissionRule, verdict: str) -> None:
     change_rules(
         os.path.expanduser("~/.skillhub/permissions.json"),
-        what="rules",
-        tools=TOOL_ACTIONS,
         put=[ListedRule(verdict, rule)],
         others=Decision.ALLOW,
     )

@@ -17,7 +17,7 @@ from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import CANCELLED, NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.index.views import SyncDepth, View, ViewSource
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
-from skillhub_mcp.policy.gate import SkillUse, pass_gate
+from skillhub_mcp.policy.hook_gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.project import Project
 from skillhub_mcp.sanitize import refuse_nul

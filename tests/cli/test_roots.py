@@ -168,17 +168,14 @@ def test_what_cannot_be_a_root_is_refused_and_nothing_is_recorded(
     assert skillhub("roots", "remove", "team", SKILLS_DIR="").code == 2
 
 
-def test_the_record_is_the_owner_s_alone_and_what_others_put_there_stays(
-    skillhub: Skillhub, home: Path, project: Path
-) -> None:
+def test_the_record_of_roots_is_private(skillhub: Skillhub, home: Path, project: Path) -> None:
     (home / "team").mkdir()
     record = home / ".skillhub" / "roots.json"
     record.parent.mkdir()
-    record.write_text('{"format": 1, "later": true}', encoding="utf-8")
+    record.write_text('{"format": 1}', encoding="utf-8")
     assert skillhub("roots", "add", home / "team", SKILLS_DIR="").code == 0
     assert json.loads(record.read_text("utf-8")) == {
         "format": 1,
-        "later": True,
         "roots": [str(home / "team")],
         "projects": {},
     }

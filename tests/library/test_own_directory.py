@@ -16,7 +16,7 @@ from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.removal import bring_back
-from skillhub_mcp.policy.project_trust import brought_digest
+from skillhub_mcp.policy.project_trust import project_digest
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.validation.targets import targets, targets_below
@@ -74,9 +74,9 @@ class TestOwnDirectory:
 
     def test_it_does_not_count_for_project_trust(self, cluttered: Path) -> None:
         root = replace(make_roots([str(cluttered)])[0], within=str(cluttered))
-        before = brought_digest(root)
+        before = project_digest(root)
         shutil.rmtree(cluttered / ".skillhub")
-        assert brought_digest(root) == before
+        assert project_digest(root) == before
 
 
 def test_nothing_is_restored_from_a_linked_trash(root: Path, tmp_path: Path) -> None:

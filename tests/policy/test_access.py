@@ -1,4 +1,4 @@
-"""One policy out of filters, choices and rules, and its answers about a skill."""
+"""The policy of filters, choices and rules."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from skillhub_mcp.errors import (
     SkillNotFound,
     SkillUntrusted,
 )
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
-from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
+from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, project_rules_file, rules_file
 from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, in_force
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
@@ -40,16 +39,16 @@ def skill(write_skill: SkillWriter, skills_dir: Path) -> Skill:
 
 
 def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[PermissionRule, ...] = ()) -> Policy:
-    return Policy(Visibility(), rules=in_force(Rules(deny, allow)), tools=TOOL_ACTIONS)
+    return Policy(Visibility(), rules=in_force(Rules(deny, allow)))
 
 
 def brought(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
-    """Return the skill as one that a project brings."""
+    """Return the skill as one of a project."""
     return replace(skill, trust=trust)
 
 
-def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> None:
-    policy = Policy(Visibility(), tools=TOOL_ACTIONS)
+def test_filters_choices_and_rules_decide_availability(skill: Skill) -> None:
+    policy = Policy(Visibility())
     assert policy.availability(skill) is Availability.ON
     assert replace(policy, visibility=Visibility(frozenset({"other"}))).availability(skill) is Availability.FILTERED
     assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).availability(skill) is Availability.OFF
@@ -57,9 +56,9 @@ def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> No
 
 
 @pytest.mark.parametrize("trust", list(Trust))
-def test_a_skill_is_offered_where_it_is_on_however_that_is_found_out(skill: Skill, trust: Trust) -> None:
+def test_only_available_skills_are_offered(skill: Skill, trust: Trust) -> None:
     denied = (PermissionRule("skill_load", "pdf-tools"),)
-    policy, one = Policy(Visibility(), tools=TOOL_ACTIONS), brought(skill, trust)
+    policy, one = Policy(Visibility()), brought(skill, trust)
     for each in (
         policy,
         replace(policy, visibility=Visibility(frozenset({"other"}))),
@@ -74,18 +73,18 @@ def test_a_skill_is_offered_where_it_is_on_however_that_is_found_out(skill: Skil
 
 
 @pytest.mark.acceptance("S0-82")
-def test_what_is_not_served_is_refused_with_its_reason(skill: Skill) -> None:
+def test_excluded_skills_are_refused_with_the_reason(skill: Skill) -> None:
     with pytest.raises(SkillDisabled, match="not enabled on this server"):
-        Policy(Visibility(frozenset({"other"})), tools=TOOL_ACTIONS).check(skill, Action.LOAD)
+        Policy(Visibility(frozenset({"other"}))).check(skill, Action.LOAD)
     with pytest.raises(SkillDisabled, match="is disabled"):
         replace(with_rules(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Action.LOAD)
-    # A wild name is known to the rules by its safe alias.
+    # Rules use the alias of an unspecified name.
     with pytest.raises(PermissionDenied):
         with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).check(skill, Action.READ)
 
 
 @pytest.mark.acceptance("S0-65")
-def test_an_undecided_action_needs_consent_which_covers_only_that_action(skill: Skill) -> None:
+def test_consent_covers_only_its_action(skill: Skill) -> None:
     policy = with_rules()
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
@@ -105,7 +104,7 @@ def test_an_undecided_action_needs_consent_which_covers_only_that_action(skill: 
 READ_ANY, RUN_ANY = PermissionRule("read_skill_file"), PermissionRule("run_skill_command")
 
 
-def test_a_skill_whose_files_or_commands_are_denied_is_listed_and_loaded(skill: Skill) -> None:
+def test_denying_files_or_commands_does_not_deny_loading(skill: Skill) -> None:
     allowed = (PermissionRule("skill_load"), RUN_ANY)
     for denied, action in ((READ_ANY, Action.READ), (RUN_ANY, Action.RUN)):
         policy = with_rules(deny=(denied,), allow=allowed)
@@ -113,14 +112,13 @@ def test_a_skill_whose_files_or_commands_are_denied_is_listed_and_loaded(skill: 
         policy.check(skill, Action.LOAD)
         with pytest.raises(PermissionDenied) as caught:
             policy.check(skill, action)
-        # The answer names the tool that was denied.
         assert (caught.value.tool, caught.value.skill_name) == (denied.tool, "PDF Tools")
         policy.check(skill, Action.RUN if action is Action.READ else Action.READ)
-    # What needs consent is listed too: a person may agree.
+    # Skills that need consent are listed.
     assert with_rules().offers(skill)
 
 
-def test_what_a_person_is_asked_about_is_the_skill_itself(skill: Skill) -> None:
+def test_the_consent_question_names_the_skill(skill: Skill) -> None:
     for action, tool in ((Action.LOAD, "skill_load"), (Action.READ, "read_skill_file")):
         with pytest.raises(ConfirmationRequired) as caught:
             with_rules().check(skill, action)
@@ -129,7 +127,7 @@ def test_what_a_person_is_asked_about_is_the_skill_itself(skill: Skill) -> None:
         assert asked.description == skill.description
 
 
-def test_a_tool_that_is_denied_may_not_be_called_for_any_skill() -> None:
+def test_a_denied_tool_cannot_be_called() -> None:
     policy = with_rules(deny=(PermissionRule("search_skills"), PermissionRule("skill_load", "pdf-tools")))
     with pytest.raises(PermissionDenied) as caught:
         policy.check_tool("search_skills")
@@ -137,27 +135,27 @@ def test_a_tool_that_is_denied_may_not_be_called_for_any_skill() -> None:
     policy.check_tool("skill_load")
 
 
-def test_one_of_two_namesakes_is_switched_off_by_its_directory(
+def test_a_directory_switches_off_one_of_two_namesakes(
     write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill("alpha")
     write_skill("alpha", "Another.", root=tmp_path / "other")
     one, other = Registry([str(skills_dir), str(tmp_path / "other")]).snapshot.everything
-    policy = Policy(Visibility(), choices=NO_CHOICES.switched(one.directory, on=False), tools=TOOL_ACTIONS)
+    policy = Policy(Visibility(), choices=NO_CHOICES.switched(one.directory, on=False))
     assert [policy.availability(skill) for skill in (one, other)] == [Availability.OFF, Availability.ON]
 
 
-def test_a_persons_own_command_is_consent_and_never_undoes_a_denial(skill: Skill) -> None:
+def test_a_shell_command_counts_as_consent_but_does_not_override_a_denial(skill: Skill) -> None:
     replace(with_rules(), asks=False).check(skill, Action.RUN)
     with pytest.raises(PermissionDenied):
         replace(with_rules(deny=(PermissionRule("skill_load"),)), asks=False).check(skill, Action.LOAD)
 
 
-def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_own(tmp_path: Path, skill: Skill) -> None:
+def test_the_policy_is_cached_for_each_project_until_a_file_changes(tmp_path: Path, skill: Skill) -> None:
     def files(root: str) -> RuleFiles:
         return RuleFiles(
-            rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS),
-            rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS),
+            rules_file(str(tmp_path / "own.json")),
+            project_rules_file(f"{root}/r.json", root=root),
         )
 
     for name in ("one", "two"):
@@ -168,7 +166,6 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
         project=lambda: one,
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=files,
-        tools=TOOL_ACTIONS,
         asks=True,
     )
     before = access.now()
@@ -176,10 +173,10 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=one))
     assert access.now().availability(skill) is Availability.OFF
     assert access.now(two).availability(skill) is Availability.ON
-    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
+    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"))
     assert access.now(two).availability(brought(skill)) is Availability.DENIED
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
-    with pytest.raises(PolicyUnreadable, match="Own cannot be used"):
+    with pytest.raises(PolicyUnreadable, match=r"Your permissions\.json cannot be used"):
         access.now()
 
 
@@ -187,30 +184,26 @@ def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
     """Access in project `one` of two, whose rules are in their directories; the person's own are in `own.json`."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    own = rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS)
+    own = rules_file(str(tmp_path / "own.json"))
     return Access(
         Visibility(),
         project=lambda: str(tmp_path / "one"),
         choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=lambda root: RuleFiles(
-            own, rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS, within=root)
-        ),
-        tools=TOOL_ACTIONS,
+        rule_files=lambda root: RuleFiles(own, project_rules_file(f"{root}/r.json", root=root)),
         asks=asks,
     )
 
 
-def test_each_of_two_projects_keeps_its_own_policy_also_for_a_caller(tmp_path: Path, skill: Skill) -> None:
+def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, skill: Skill) -> None:
     access = two_projects(tmp_path)
     two = str(tmp_path / "two")
     callers: list[Visibility | None] = [None]
     access.narrow_by(lambda: callers[0])
-    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
+    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"))
     for caller in (None, Visibility(frozenset({"PDF Tools"}))):
         callers[0] = caller
         here, there = access.now(), access.now(two)
         assert [one.availability(brought(skill)) for one in (here, there)] == [Availability.ON, Availability.DENIED]
-        # Neither takes the other's place.
         assert access.now() is here
         assert access.now(two) is there
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=two))
@@ -219,7 +212,7 @@ def test_each_of_two_projects_keeps_its_own_policy_also_for_a_caller(tmp_path: P
 
 
 @pytest.mark.parametrize("asks", [True, False])
-def test_who_is_asked_is_decided_once_for_all_policies(tmp_path: Path, skill: Skill, asks: bool) -> None:
+def test_consent_is_required_only_if_the_access_asks(tmp_path: Path, skill: Skill, asks: bool) -> None:
     (tmp_path / "own.json").write_text('{"permissions": {}}', encoding="utf-8")
     policy = two_projects(tmp_path, asks=asks).now()
     if asks:
@@ -229,51 +222,42 @@ def test_who_is_asked_is_decided_once_for_all_policies(tmp_path: Path, skill: Sk
         policy.check(skill, Action.LOAD)
 
 
-def test_a_projects_file_is_no_file_of_its_persons(tmp_path: Path, skill: Skill) -> None:
+def test_project_rules_do_not_replace_the_users(tmp_path: Path, skill: Skill) -> None:
     own, its = tmp_path / "own.json", tmp_path / "its.json"
-    files = RuleFiles(
-        rules_file(str(own), what="Own", tools=TOOL_ACTIONS), rules_file(str(its), what="Its", tools=TOOL_ACTIONS)
-    )
+    files = RuleFiles(rules_file(str(own)), project_rules_file(str(its), root=str(tmp_path)))
 
-    def decided(*more: Rules) -> Decision:
-        return files.in_force(*more).with_project.decide(Action.LOAD, (skill.alias,), tools=TOOL_ACTIONS)
+    def decided() -> Decision:
+        return files.read()[0].with_project.decide(Action.LOAD, (skill.alias,))
 
     assert decided() is Decision.ALLOW
-    # What would be so with a first rule of the person's.
-    assert decided(Rules()) is Decision.CONFIRM
     its.write_text('{"permissions": {"allow": [{"tool": "skill_load"}]}}', encoding="utf-8")
     assert (decided(), files.own.read()) == (Decision.ALLOW, None)
-    assert decided(Rules()) is Decision.CONFIRM
     own.write_text('{"permissions": {}}', encoding="utf-8")
     assert (decided(), files.own.read()) == (Decision.CONFIRM, Rules())
 
 
 @pytest.mark.parametrize("trust", [Trust.AGREED, Trust.AWAITED, Trust.CHANGED])
-def test_what_a_project_denies_or_allows_concerns_the_skills_that_it_brings(
-    tmp_path: Path, skill: Skill, trust: Trust
-) -> None:
+def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Skill, trust: Trust) -> None:
     access, one = two_projects(tmp_path), tmp_path / "one"
     deny = PermissionRule("skill_load")
     for tool in ("skill_load", "search_skills"):
-        add_rule(f"{one}/r.json", "deny", PermissionRule(tool), what="Its", tools=TOOL_ACTIONS)
+        add_rule(f"{one}/r.json", "deny", PermissionRule(tool))
     policy = access.now()
     assert policy.availability(brought(skill, trust)) is Availability.DENIED
     assert policy.availability(skill) is Availability.ON
     policy.check(skill, Action.LOAD)
     policy.check_tool("search_skills")
-    # Nor does it allow another's: here everything but its own needs consent.
+    # A project cannot allow what the user's rules leave to consent.
     (one / "r.json").unlink()
     (tmp_path / "own.json").write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
-    add_rule(f"{one}/r.json", "allow", deny, what="Its", tools=TOOL_ACTIONS)
+    add_rule(f"{one}/r.json", "allow", deny)
     for each in (skill, brought(skill, trust)):
         with pytest.raises(ConfirmationRequired):
             access.now().check(each, Action.LOAD)
 
 
 @pytest.mark.parametrize("broken", ["{", '{"permissions": {"deny": 7}}', "link"])
-def test_a_projects_unreadable_rules_turn_off_its_own_skills_alone_and_say_so(
-    tmp_path: Path, skill: Skill, broken: str
-) -> None:
+def test_unreadable_project_rules_disable_only_the_projects_skills(tmp_path: Path, skill: Skill, broken: str) -> None:
     access, rules = two_projects(tmp_path), tmp_path / "one" / "r.json"
     if broken == "link":
         (tmp_path / "elsewhere.json").write_text('{"permissions": {}}', encoding="utf-8")
@@ -281,11 +265,11 @@ def test_a_projects_unreadable_rules_turn_off_its_own_skills_alone_and_say_so(
     else:
         rules.write_text(broken, encoding="utf-8")
     policy = access.now()
-    # The same policy, so that searches keep what they know of it.
+    # Searches cache by policy.
     assert access.now() is policy
     assert policy.availability(brought(skill)) is Availability.UNDECIDED
     assert not policy.offers(brought(skill))
-    with pytest.raises(PolicyUnreadable, match="Its cannot be used") as caught:
+    with pytest.raises(PolicyUnreadable, match=r"The project's .* cannot be used") as caught:
         policy.check(brought(skill), Action.LOAD)
     assert caught.value.path == str(rules)
     assert caught.value.hint == "fix or remove it; the skills that the project brings are not loaded until then"
@@ -295,9 +279,9 @@ def test_a_projects_unreadable_rules_turn_off_its_own_skills_alone_and_say_so(
     assert access.now().offers(brought(skill))
 
 
-def test_what_a_person_switched_on_no_project_denies(tmp_path: Path, skill: Skill) -> None:
+def test_a_project_cannot_deny_a_skill_that_the_user_switched_on(tmp_path: Path, skill: Skill) -> None:
     access, one = two_projects(tmp_path), str(tmp_path / "one")
-    add_rule(f"{one}/r.json", "deny", PermissionRule("skill_load"), what="Its", tools=TOOL_ACTIONS)
+    add_rule(f"{one}/r.json", "deny", PermissionRule("skill_load"))
     for on, now in ((True, Availability.ON), (False, Availability.OFF)):
         change_choices(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
         assert access.now().availability(brought(skill)) is now
@@ -305,8 +289,8 @@ def test_what_a_person_switched_on_no_project_denies(tmp_path: Path, skill: Skil
     assert access.now().availability(brought(skill)) is Availability.DENIED
 
 
-def test_with_none_a_skill_that_awaits_trust_is_left_out_and_the_command_is_named(skill: Skill) -> None:
-    policy = Policy(Visibility(), trust=TrustMode.NONE, tools=TOOL_ACTIONS)
+def test_mode_none_excludes_untrusted_skills(skill: Skill) -> None:
+    policy = Policy(Visibility(), trust=TrustMode.NONE)
     for trust in Trust:
         one = brought(skill, trust)
         assert policy.offers(one) is not trust.is_awaited
@@ -315,11 +299,11 @@ def test_with_none_a_skill_that_awaits_trust_is_left_out_and_the_command_is_name
     assert "`skillhub trust`" in (caught.value.hint or "")
 
 
-def test_with_ask_a_skill_that_awaits_trust_is_loaded_with_consent_alone(skill: Skill) -> None:
-    policy = Policy(Visibility(), trust=TrustMode.ASK, project="/p", tools=TOOL_ACTIONS)
+def test_mode_ask_requires_consent_for_untrusted_skills(skill: Skill) -> None:
+    policy = Policy(Visibility(), trust=TrustMode.ASK, project="/p")
     awaiting = brought(skill)
     assert policy.offers(awaiting)
-    # No rule allows it by its name: another skill may have that tomorrow.
+    # A rule by name does not allow it: another skill may get that name.
     allowed = replace(policy, rules=in_force(Rules(allow=(PermissionRule("skill_load", "pdf-tools"),))))
     for each in (policy, allowed):
         for action in (Action.LOAD, Action.READ):
@@ -329,7 +313,7 @@ def test_with_ask_a_skill_that_awaits_trust_is_loaded_with_consent_alone(skill: 
     policy.check(awaiting, Action.READ, {Grant(Action.LOAD, awaiting.directory)})
     for trusted in (skill, brought(skill, Trust.AGREED)):
         policy.check(trusted, Action.LOAD)
-    # A person's own command is an agreement.
+    # A command in the shell is consent.
     replace(policy, asks=False).check(awaiting, Action.LOAD)
 
 
@@ -338,15 +322,12 @@ def access_to(tmp_path: Path, visibility: Visibility) -> Access:
         visibility,
         project=lambda: str(tmp_path),
         choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=lambda _: RuleFiles(rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS)),
-        tools=TOOL_ACTIONS,
+        rule_files=lambda _: RuleFiles(rules_file(str(tmp_path / "own.json"))),
         asks=False,
     )
 
 
-def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
-    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path
-) -> None:
+def test_a_callers_filter_narrows_the_servers(tmp_path: Path, write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("one", category="open")
     write_skill("two", category="closed")
     one, two = Registry([str(skills_dir)]).snapshot.everything
@@ -364,7 +345,7 @@ def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
         assert not access.now().offers(skill)
         assert not access.sees(skill)
     assert not access.sees_everything()
-    # That it is there is not told either, nor which setting would show it.
+    # The error reveals neither the skill nor the setting.
     with pytest.raises(SkillNotFound) as caught:
         access.now().check(one, Action.LOAD, {Grant(Action.LOAD, one.directory)})
     assert str(caught.value) == "No skill is named 'one'"
@@ -372,9 +353,7 @@ def test_a_caller_narrows_what_the_server_serves_and_never_widens_it(
         access.now().check(two, Action.LOAD)
 
 
-def test_a_callers_policy_is_the_same_value_until_something_changes_and_few_are_kept(
-    tmp_path: Path, skill: Skill
-) -> None:
+def test_policies_of_callers_are_cached_until_a_change(tmp_path: Path, skill: Skill) -> None:
     access = access_to(tmp_path, Visibility())
     callers: list[Visibility | None] = [None]
     access.narrow_by(lambda: callers[0])
@@ -395,10 +374,9 @@ def test_a_callers_policy_is_the_same_value_until_something_changes_and_few_are_
     for number in range(300):
         policy_of(str(number))
     assert policy_of("a") is not again
-    assert len(access._narrowed) <= 256
 
 
-def test_a_thread_without_a_caller_has_the_whole_and_one_of_a_callers_has_theirs(tmp_path: Path, skill: Skill) -> None:
+def test_threads_use_the_callers_context(tmp_path: Path, skill: Skill) -> None:
     who: ContextVar[Visibility | None] = ContextVar("who", default=None)
     access = access_to(tmp_path, Visibility())
     access.narrow_by(who.get)
@@ -408,7 +386,7 @@ def test_a_thread_without_a_caller_has_the_whole_and_one_of_a_callers_has_theirs
         assert not pool.submit(copy_context().run, access.now).result().offers(skill)
 
 
-def test_one_call_is_judged_by_one_policy_also_in_the_threads_that_it_runs(tmp_path: Path, skill: Skill) -> None:
+def test_a_call_keeps_one_policy_in_all_its_threads(tmp_path: Path, skill: Skill) -> None:
     access = access_to(tmp_path, Visibility())
     with access.pinned() as policy:
         change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
@@ -418,11 +396,11 @@ def test_one_call_is_judged_by_one_policy_also_in_the_threads_that_it_runs(tmp_p
             assert pool.submit(inside.run, access.now).result() is policy
             assert pool.submit(access.now).result().availability(skill) is Availability.OFF
     assert access.now().availability(skill) is Availability.OFF
-    # What was started by the call and outlives it is judged by the policy of its own time.
+    # A task that outlives the call gets the current policy.
     assert inside.run(access.now).availability(skill) is Availability.OFF
 
 
-def test_a_pinned_policy_is_that_of_one_access_and_of_its_own_project(tmp_path: Path) -> None:
+def test_a_pinned_policy_is_for_one_access_and_project(tmp_path: Path) -> None:
     one, other = access_to(tmp_path, Visibility()), access_to(tmp_path, Visibility(frozenset({"walrus"})))
     with one.pinned() as policy:
         assert other.now() is not policy
@@ -434,20 +412,20 @@ DIGEST, OTHER = ("sha256:" + digit * 64 for digit in "ab")
 RUN_PDF = PermissionRule("run_skill_command", "pdf-tools", DIGEST)
 
 
-def test_leave_to_run_is_for_the_files_that_it_was_given_for(skill: Skill) -> None:
+def test_permission_to_run_is_for_the_allowed_digest(skill: Skill) -> None:
     policy = with_rules(allow=(RUN_PDF,))
     assert policy.check_run(skill, digest=lambda: DIGEST) == RunRights(named=True)
     with pytest.raises(ConfirmationRequired, match="its files have changed since it was allowed") as caught:
         policy.check_run(skill, digest=lambda: OTHER)
     assert (caught.value.changed, caught.value.digest) == (True, OTHER)
-    # Also where everything else is allowed as before.
+    # Also if other skills are allowed.
     lenient = replace(policy, rules=in_force(replace(policy.rules.own, others=Decision.ALLOW)))
     with pytest.raises(ConfirmationRequired):
         lenient.check_run(skill, digest=lambda: OTHER)
     assert with_rules(allow=(replace(RUN_PDF, digest=None),)).check_run(skill, digest=lambda: OTHER) == RunRights()
 
 
-def test_an_answer_to_a_question_is_for_the_files_that_the_person_was_asked_about(skill: Skill) -> None:
+def test_consent_to_run_is_for_the_digest_in_the_question(skill: Skill) -> None:
     granted = {Grant(Action.RUN, skill.directory, DIGEST)}
     with_rules().check_run(skill, granted, digest=lambda: DIGEST)
     with pytest.raises(ConfirmationRequired):
@@ -456,30 +434,30 @@ def test_an_answer_to_a_question_is_for_the_files_that_the_person_was_asked_abou
         with_rules().check_run(skill, {Grant(Action.LOAD, skill.directory)}, digest=lambda: DIGEST)
 
 
-def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Skill) -> None:
+def test_only_the_user_can_allow_network_and_packages(skill: Skill) -> None:
     more = replace(RUN_PDF, network=True, packages=True)
     policy = with_rules(allow=(more,))
     check = partial(Policy.check_run, digest=lambda: DIGEST, packages=lambda: ("pypdf",))
     assert check(policy, skill) == RunRights(network=True, packages=True, named=True)
     assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
-    # A project's rules give neither.
+    # A project's rules allow neither.
     alone = replace(policy, rules=in_force(None, Rules(allow=(more,))))
     assert alone.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
-    for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
+    for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility())):
         with pytest.raises(ConfirmationRequired, match=r"fetches packages \(pypdf\)") as caught:
             check(undecided, skill)
         assert caught.value.hint == "ask the user to run: skillhub allow pdf-tools --run --packages"
         check(undecided, skill, {Grant(Action.RUN, skill.directory, DIGEST, packages=True)})
 
 
-def test_what_a_repository_brings_is_run_after_trust_or_with_leave_for_its_files(skill: Skill) -> None:
-    free = Policy(Visibility(), project="/repo", tools=TOOL_ACTIONS)
+def test_untrusted_skills_run_only_with_trust_or_permission_for_their_digest(skill: Skill) -> None:
+    free = Policy(Visibility(), project="/repo")
     for trust in (Trust.AWAITED, Trust.CHANGED):
         foreign = brought(skill, trust)
         with pytest.raises(ConfirmationRequired, match="its project awaits trust") as caught:
             free.check_run(foreign, digest=lambda: DIGEST)
         assert (caught.value.untrusted_in, caught.value.hint) == ("/repo", "ask the user to run: skillhub trust")
-        # A rule about every skill, or about whatever is under that name, is none about these files.
+        # A rule without a digest is not enough.
         for wide in (PermissionRule("run_skill_command"), replace(RUN_PDF, digest=None)):
             with pytest.raises(ConfirmationRequired):
                 with_rules(allow=(wide,)).check_run(foreign, digest=lambda: DIGEST)
@@ -488,7 +466,7 @@ def test_what_a_repository_brings_is_run_after_trust_or_with_leave_for_its_files
     free.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST)
 
 
-def test_who_may_not_run_is_refused_whatever_the_rules_say_and_no_file_is_read_for_it(skill: Skill) -> None:
+def test_callers_without_the_right_to_run_are_refused_before_files_are_read(skill: Skill) -> None:
     policy = replace(with_rules(allow=(RUN_PDF,)), may_run=False)
     with pytest.raises(RunNotPermitted):
         policy.check_run(skill, digest=pytest.fail)
@@ -500,8 +478,8 @@ def test_who_may_not_run_is_refused_whatever_the_rules_say_and_no_file_is_read_f
         denying.check_run(skill, digest=pytest.fail, packages=pytest.fail)
 
 
-def test_a_skill_is_left_out_by_a_filter_a_choice_a_rule_or_consent(skill: Skill) -> None:
-    free = Policy(Visibility(), tools=TOOL_ACTIONS)
+def test_filters_choices_rules_and_consent_leave_a_skill_out(skill: Skill) -> None:
+    free = Policy(Visibility())
     other = Visibility(frozenset({"other"}))
     assert not free.leaves_out([skill])
     for policy in (

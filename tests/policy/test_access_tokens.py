@@ -1,4 +1,4 @@
-"""Tokens: kept as hashes, each with a filter, and refused where a filter could come to mean more than was written."""
+"""Tokens: stored as hashes, each with a filter that an invalid file never widens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def written(*tokens: object, **rest: object) -> str:
     return json.dumps({"format": 1, "tokens": list(tokens), **rest})
 
 
-def test_a_token_is_long_new_each_time_and_known_by_its_hash_alone() -> None:
+def test_tokens_are_random_and_stored_as_hashes() -> None:
     (first, secret), (_, other) = (make_token("ci", Visibility()) for _ in range(2))
     assert secret != other
     assert len(secret) >= 43
@@ -42,7 +42,7 @@ def test_a_token_is_long_new_each_time_and_known_by_its_hash_alone() -> None:
     assert first.digest not in repr(first)
 
 
-def test_what_is_written_is_what_is_read() -> None:
+def test_written_tokens_are_read_back() -> None:
     narrowed = Token("ci", DIGEST, Visibility(frozenset({"b", "a"}), frozenset({"docs"})), "2026-11-21")
     free = Token("all", "1" * 64, Visibility(), "2026-11-21", expires="2027-01-31", group="team")
     kept = Tokens((narrowed, free))
@@ -55,13 +55,13 @@ def test_what_is_written_is_what_is_read() -> None:
 
 
 @pytest.mark.parametrize(("given", "stored"), [("Docs", "docs"), (" Data  Work ", "data work"), ("ＤＯＣＳ", "docs")])
-def test_categories_of_a_filter_are_folded(given: str, stored: str) -> None:
+def test_categories_are_folded(given: str, stored: str) -> None:
     assert filter_of(categories=[given]).categories == frozenset({stored})
     assert parse_tokens(written({**ONE, "categories": [given]})).tokens[0].visibility.categories == frozenset({stored})
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "a\n", "é", "x" * 65, "../x"])
-def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> None:
+def test_an_invalid_token_name_is_rejected(name: str) -> None:
     with pytest.raises(BadJson, match="is not a name of 1 to 64"):
         make_token(name, Visibility())
     with pytest.raises(BadJson, match="is not a name of 1 to 64"):
@@ -70,14 +70,14 @@ def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> 
 
 @pytest.mark.parametrize("key", ["skills", "categories"])
 @pytest.mark.parametrize("value", [[], [""], [" "], "a", [1], {}, None, 0, False])
-def test_a_filter_that_is_not_understood_never_comes_to_mean_everything(key: str, value: object) -> None:
+def test_an_invalid_filter_never_means_every_skill(key: str, value: object) -> None:
     with pytest.raises(BadJson, match=f"{key} must be a list of at least one name"):
         filter_of(**{key: value})
     with pytest.raises(BadJson, match=rf"tokens\[1\]: {key} must be a list"):
         parse_tokens(written({**ONE, "name": "x", "sha256": "1" * 64}, {**ONE, key: value}))
 
 
-def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
+def test_a_filter_keeps_names_and_folds_categories() -> None:
     assert filter_of([" PDF Tools "], ["Docs"]) == Visibility(frozenset({"PDF Tools"}), frozenset({"docs"}))
     assert not filter_of().limits
 
@@ -103,12 +103,12 @@ def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
         (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "appears twice"),
     ],
 )
-def test_a_file_that_is_not_understood_is_refused_whole(text: str, reason: str) -> None:
+def test_invalid_tokens_are_rejected(text: str, reason: str) -> None:
     with pytest.raises(BadJson, match=reason):
         parse_tokens(text)
 
 
-def test_the_file_is_its_owners_alone_and_seen_when_it_changes(tmp_path: Path) -> None:
+def test_the_token_file_is_private_and_read_again_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "new" / "tokens.json"
     with pytest.raises(TokensUnreadable, match="does not exist"):
         tokens_file(str(path)).read()
@@ -130,7 +130,7 @@ def test_the_file_is_its_owners_alone_and_seen_when_it_changes(tmp_path: Path) -
     assert path.read_text(encoding="utf-8") == "{"
 
 
-def test_a_token_lets_its_bearer_run_commands_only_if_it_says_so() -> None:
+def test_a_token_may_run_commands_only_if_it_says_so() -> None:
     made, _ = make_token("ci", Visibility())
     assert not made.may_run
     kept, _ = make_token("runner", Visibility(), may_run=True)

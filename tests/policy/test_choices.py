@@ -1,17 +1,35 @@
-"""Choices: off and on, for a person and for one project, and a file that is refused rather than guessed at."""
+"""Choices: skills switched off and on, everywhere or in one project."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices, choices_text, parse_choices
+from skillhub_mcp.skills.model import FileStamp, Skill
+
+SKILL = Skill(
+    name="pdf",
+    description="d",
+    directory="/s/pdf",
+    root="/s",
+    category=None,
+    tags=(),
+    always_apply=False,
+    allowed_tools=(),
+    license=None,
+    compatibility=None,
+    metadata={},
+    diagnostics=(),
+    stamp=FileStamp(0, 0, "", 0),
+)
 
 
 def is_on(choices: Choices, name: str = "pdf", *, directory: str = "/s/pdf", project: str = "/repo") -> bool:
-    return choices.is_on(name=name, alias=name.lower(), directory=directory, project=project)
+    return not choices.is_off(replace(SKILL, name=name, directory=directory), project=project)
 
 
 def test_a_skill_is_on_by_default() -> None:
@@ -20,7 +38,7 @@ def test_a_skill_is_on_by_default() -> None:
 
 @pytest.mark.acceptance("S0-85")
 @pytest.mark.parametrize("key", ["pdf", "PDF", " pdf ", "/s/pdf"])
-def test_a_skill_is_switched_off_by_its_name_in_any_case_or_by_its_path(key: str) -> None:
+def test_a_name_in_any_case_or_a_path_switches_a_skill_off(key: str) -> None:
     off = NO_CHOICES.switched(key, on=False)
     assert not is_on(off)
     assert is_on(off, "docx", directory="/s/docx")
@@ -39,15 +57,15 @@ def test_a_skill_is_switched_off_by_its_name_in_any_case_or_by_its_path(key: str
         ("/S/PDF", None),
     ],
 )
-def test_names_are_compared_folded_and_paths_exactly(key: str, name: str | None) -> None:
+def test_names_are_folded_and_paths_are_exact(key: str, name: str | None) -> None:
     off = NO_CHOICES.switched(key, on=False)
     assert is_on(off, name or "pdf") == (name is None)
-    # A file from before blanks were collapsed still means the same skill.
+    # Names in a file are folded too.
     assert is_on(parse_choices(json.dumps({"format": 1, "user": {key: False}})), name or "pdf") == (name is None)
 
 
 @pytest.mark.acceptance("S0-85")
-def test_the_projects_choice_comes_before_the_persons_and_a_path_before_a_name() -> None:
+def test_a_projects_choice_precedes_the_users_and_a_path_precedes_a_name() -> None:
     off = NO_CHOICES.switched("pdf", on=False)
     here = off.switched("pdf", on=True, project="/repo")
     assert is_on(here)
@@ -58,25 +76,25 @@ def test_the_projects_choice_comes_before_the_persons_and_a_path_before_a_name()
     assert is_on(NO_CHOICES.switched("/s/pdf", on=False).switched("pdf", on=True, project="/repo"))
 
 
-def test_switching_takes_away_what_was_chosen_under_the_skills_other_names() -> None:
+def test_switching_removes_choices_for_the_other_names_of_the_skill() -> None:
     off = NO_CHOICES.switched("/s/pdf", on=False).switched("docx", on=False)
     assert off.switched("pdf", also=("/s/pdf",), on=True) == NO_CHOICES.switched("docx", on=False)
 
 
-def test_one_of_two_namesakes_is_switched_on_and_the_other_stays_off() -> None:
+def test_switching_on_one_of_two_namesakes_leaves_the_other_off() -> None:
     off = NO_CHOICES.switched("pdf", on=False)
     one = off.switched("/s/pdf", names=("pdf", "PDF"), on=True)
     assert is_on(one)
     assert not is_on(one, directory="/other/pdf")
     assert not is_on(one.switched("/s/pdf", names=("pdf", "PDF"), on=False))
-    # By name it is about both again.
+    # A choice by name is for both again.
     both = one.switched("pdf", also=("/s/pdf", "/other/pdf"), on=False)
     assert both == off
-    # What nobody switched off is not stored.
+    # The default is not stored.
     assert NO_CHOICES.switched("/s/pdf", names=("pdf", "docx"), on=True) == NO_CHOICES
 
 
-def test_one_project_and_one_skill_of_several_are_switched_alone() -> None:
+def test_a_switch_affects_one_skill_in_one_project() -> None:
     choices = NO_CHOICES
     for name, project in (("pdf", "/one"), ("docx", "/one"), ("pdf", "/two"), ("pdf", None), ("docx", None)):
         choices = choices.switched(name, on=False, project=project)
@@ -86,23 +104,23 @@ def test_one_project_and_one_skill_of_several_are_switched_alone() -> None:
     )
     assert is_on(changed, project="/one")
     assert not is_on(changed, project="/two")
-    # A project's layer counts also where the person has chosen nothing for all projects.
+    # A project's layer counts without choices for all projects.
     assert not is_on(NO_CHOICES.switched("pdf", on=False, project="/repo"))
     assert not is_on(NO_CHOICES.switched("Docx", on=False), "DOCX")
 
 
-def test_a_name_outside_the_specification_is_switched_by_its_alias_too() -> None:
+def test_an_alias_switches_a_skill_with_an_unspecified_name() -> None:
     off = NO_CHOICES.switched("pdf-tools", on=False)
-    assert not off.is_on(name="PDF Tools", alias="pdf-tools", directory="/s/x", project="/repo")
-    assert off.is_on(name="PDF", alias="pdf", directory="/s/x", project="/repo")
+    assert not is_on(off, "PDF Tools")
+    assert is_on(off, "PDF")
 
 
-def test_other_keys_of_a_skill_are_found_however_they_are_written() -> None:
+def test_other_names_of_a_skill_are_folded() -> None:
     off = NO_CHOICES.switched("pdf tools", on=False)
     assert off.switched("pdf-tools", also=("PDF  Tools",), on=True) == NO_CHOICES
 
 
-def test_choices_are_read_back_as_they_were_written() -> None:
+def test_written_choices_are_read_back() -> None:
     choices = NO_CHOICES.switched("日本語", on=False).switched("/a b", on=True, project="/repo é")
     assert parse_choices(choices_text(choices)) == choices
     assert parse_choices('{"format": 1}') == NO_CHOICES
@@ -123,12 +141,12 @@ def test_choices_are_read_back_as_they_were_written() -> None:
         "[" * 100_000,
     ],
 )
-def test_a_file_that_means_something_else_is_refused(text: str) -> None:
+def test_invalid_choices_are_rejected(text: str) -> None:
     with pytest.raises(BadJson):
         parse_choices(text)
 
 
-def test_the_file_is_the_same_for_the_same_choices() -> None:
+def test_equal_choices_have_equal_text() -> None:
     one = NO_CHOICES.switched("b", on=False).switched("a", on=False)
     other = NO_CHOICES.switched("a", on=False).switched("b", on=False)
     assert choices_text(one) == choices_text(other)

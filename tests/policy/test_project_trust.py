@@ -1,4 +1,4 @@
-"""Whether what a project brings is what its person agreed to: asked of the disk, and not again for each call."""
+"""Trust in a project ends when its skills or rules change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.conftest import SkillWriter
 
 from skillhub_mcp.policy import project_trust
 from skillhub_mcp.policy.files import change_trust, trust_file
-from skillhub_mcp.policy.project_trust import ProjectTrust, brought_digest
+from skillhub_mcp.policy.project_trust import ProjectTrust, project_digest
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.model import Trust
@@ -42,7 +42,7 @@ class Repo:
         return ProjectTrust(mode, trust_file(str(self.record)))
 
     def agree(self, cwd: Path | None = None) -> None:
-        digests = {root.path: brought_digest(root) for root in self.roots(cwd)}
+        digests = {root.path: project_digest(root) for root in self.roots(cwd)}
         change_trust(str(self.record), lambda record: record.agreed(str(self.path), digests))
 
     def trust(self, judge: ProjectTrust, cwd: Path | None = None) -> Trust:
@@ -55,7 +55,7 @@ def repo(tmp_path: Path, write_skill: SkillWriter) -> Repo:
     return Repo(tmp_path / "repo", tmp_path / "home" / "trust.json", write_skill)
 
 
-def test_a_project_is_trusted_from_the_agreement_to_the_first_change(repo: Repo) -> None:
+def test_a_project_is_trusted_until_its_first_change(repo: Repo) -> None:
     judge = repo.judge()
     assert repo.trust(judge) is Trust.AWAITED
     repo.agree()
@@ -140,7 +140,7 @@ def _add_a_text_beside_bytecode(repo: Repo) -> None:
         _rename_a_link,
     ],
 )
-def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change: Callable[[Repo], None]) -> None:
+def test_every_change_of_a_projects_skills_ends_its_trust(repo: Repo, change: Callable[[Repo], None]) -> None:
     repo.agree()
     judge = repo.judge()
     assert repo.trust(judge) is Trust.AGREED
@@ -148,7 +148,7 @@ def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change
     assert repo.trust(judge) is Trust.CHANGED
 
 
-def test_files_beside_the_skills_bytecode_and_links_in_the_project_change_nothing(repo: Repo) -> None:
+def test_other_files_and_bytecode_do_not_end_trust(repo: Repo) -> None:
     kept = repo.add("inside", root=repo.path / "kept")
     (repo.skills / "inside").symlink_to(kept)
     repo.agree()
@@ -157,12 +157,12 @@ def test_files_beside_the_skills_bytecode_and_links_in_the_project_change_nothin
     bytecode.mkdir()
     (bytecode / "run.cpython-312.pyc").write_bytes(b"\xcb\r\r\n" + bytes(12))
     assert repo.trust(repo.judge()) is Trust.AGREED
-    # What a link leads to in the project is brought too.
+    # Targets of links inside the project count.
     (kept / "SKILL.md").write_text("---\nname: inside\ndescription: Other.\n---\n", encoding="utf-8")
     assert repo.trust(repo.judge()) is Trust.CHANGED
 
 
-def test_each_directory_of_skills_is_agreed_to_for_itself(repo: Repo) -> None:
+def test_each_directory_of_skills_is_trusted_separately(repo: Repo) -> None:
     web = repo.path / "web"
     repo.agree()
     repo.add("build", root=web / ".agents" / "skills")
@@ -170,7 +170,6 @@ def test_each_directory_of_skills_is_agreed_to_for_itself(repo: Repo) -> None:
     assert [root.trust for root in judge.judged(repo.roots(web))][:2] == [Trust.AWAITED, Trust.AGREED]
     repo.agree(web)
     assert [root.trust for root in judge.judged(repo.roots(web))][:2] == [Trust.AGREED, Trust.AGREED]
-    # What was agreed to from there holds here.
     assert repo.trust(judge) is Trust.AGREED
 
 
@@ -178,25 +177,25 @@ def test_each_directory_of_skills_is_agreed_to_for_itself(repo: Repo) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The directories of skills whose files were read."""
     found: list[str] = []
-    digest = project_trust.brought_digest
+    digest = project_trust.project_digest
 
     def counted(root: SkillRoot) -> str:
         found.append(root.path)
         return digest(root)
 
-    monkeypatch.setattr(project_trust, "brought_digest", counted)
+    monkeypatch.setattr(project_trust, "project_digest", counted)
     return found
 
 
-def test_files_are_read_again_only_where_one_has_changed(
+def test_files_are_hashed_again_only_after_a_change(
     repo: Repo, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge, here = repo.judge(), str(repo.skills)
-    # Where nobody agreed to anything, nothing is read.
+    # Without an agreement no file is read.
     assert repo.trust(judge) is Trust.AWAITED
     assert reads == []
     repo.agree()
-    # As if all files were of yesterday.
+    # As if all files were old.
     monkeypatch.setattr(project_trust, "_TICK_NS", -(10**18))
     for _ in range(3):
         assert repo.trust(judge) is Trust.AGREED
@@ -204,17 +203,17 @@ def test_files_are_read_again_only_where_one_has_changed(
     file = repo.skills / "commit" / "scripts" / "run.sh"
     before = file.stat()
     file.write_text("echO", encoding="utf-8")
-    # As a program would that wants to hide it.
+    # The modification time is unchanged.
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(3):
         assert repo.trust(judge) is Trust.CHANGED
     assert reads.count(here) == 2
 
 
-def test_what_was_changed_a_moment_ago_is_read_each_time(
+def test_files_changed_within_a_clock_tick_are_hashed_each_time(
     repo: Repo, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Within a tick of a file system's clock, a second change may leave every stamp as it was.
+    # A second change within a tick of the clock may leave the stamp unchanged.
     monkeypatch.setattr(project_trust, "_TICK_NS", 10**18)
     repo.agree()
     judge = repo.judge()
@@ -222,16 +221,14 @@ def test_what_was_changed_a_moment_ago_is_read_each_time(
     assert reads.count(str(repo.skills)) == 2
 
 
-def test_all_trusts_everything_and_reads_nothing(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_trust, "brought_digest", pytest.fail)
+def test_mode_all_trusts_without_reading_files(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_trust, "project_digest", pytest.fail)
     repo.record.parent.mkdir()
     repo.record.write_text("{", encoding="utf-8")
     assert repo.trust(repo.judge(TrustMode.ALL)) is Trust.AGREED
 
 
-def test_a_record_that_cannot_be_used_trusts_nothing_and_is_told_once(
-    repo: Repo, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unusable_record_trusts_nothing_and_is_logged_once(repo: Repo, caplog: pytest.LogCaptureFixture) -> None:
     repo.agree()
     judge = repo.judge()
     text = repo.record.read_text(encoding="utf-8")
@@ -244,7 +241,7 @@ def test_a_record_that_cannot_be_used_trusts_nothing_and_is_told_once(
     assert repo.trust(judge) is Trust.AGREED
 
 
-def test_what_cannot_be_compared_is_not_what_was_agreed_to(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_that_cannot_be_hashed_is_not_trusted(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.agree()
     monkeypatch.setattr("skillhub_mcp.skills.digest.MAX_ENTRIES", 1)
     assert repo.trust(repo.judge()) is Trust.CHANGED

@@ -1,4 +1,4 @@
-"""What a person accepted of the audit's findings: bound to a digest, and only from a file of the right form."""
+"""Accepted findings of the audit, each for one digest."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, parse_reviews, revie
 A, B = "sha256:a", "sha256:b"
 
 
-def test_reviews_are_of_one_digest_and_add_up() -> None:
+def test_reviews_of_one_digest_are_merged() -> None:
     reviews = NO_REVIEWS.with_review(A, Review(frozenset({"secrecy"}))).with_review(A, Review(frozenset({"hooks"})))
     assert reviews.accepted(A) == {"secrecy", "hooks"}
     assert reviews.accepted(B) == frozenset()
 
 
-def test_reviews_are_forgotten_by_digest_and_by_where_the_skill_was() -> None:
+def test_reviews_are_removed_by_digest_or_path() -> None:
     reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x"}), path="/a")).with_review(B, Review(frozenset({"x"})))
     assert set(reviews.without([B]).by_digest) == {A}
     assert set(reviews.without([], ["/a"]).by_digest) == {B}
 
 
-def test_a_reason_belongs_to_its_rules_and_an_acceptance_without_one_takes_none_away() -> None:
+def test_reasons_belong_to_rules_and_survive_a_review_without_one() -> None:
     reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x"}), reasons={"x": "first"}))
     reviews = reviews.with_review(A, Review(frozenset({"y"}), reasons={"y": "second"}))
     assert reviews.with_review(A, Review(frozenset({"x", "y"}))).reasons(A) == {"x": "first", "y": "second"}
@@ -30,7 +30,7 @@ def test_a_reason_belongs_to_its_rules_and_an_acceptance_without_one_takes_none_
     assert reviews.reasons(B) == {}
 
 
-def test_of_some_rules_the_rest_of_a_review_stays_with_its_reasons() -> None:
+def test_removing_some_rules_keeps_the_others_with_their_reasons() -> None:
     both = Review(frozenset({"x", "y"}), path="/a", reasons={"x": "first", "y": "second"})
     reviews = NO_REVIEWS.with_review(A, both)
     for left in (reviews.without([A], (), ["x"]), reviews.without([B], ["/a"], ["x", "z"])):
@@ -39,7 +39,7 @@ def test_of_some_rules_the_rest_of_a_review_stays_with_its_reasons() -> None:
 
 
 @pytest.mark.parametrize("reasons", [{"x": "because", "y": "because"}, {"x": "first", "y": "second"}, {"y": "one"}, {}])
-def test_what_is_written_is_read_again(reasons: dict[str, str]) -> None:
+def test_written_reviews_are_read_back(reasons: dict[str, str]) -> None:
     reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x", "y"}), "one", "/one", "2026-11-22", reasons))
     assert parse_reviews(reviews_text(reviews)) == reviews
 
@@ -52,6 +52,6 @@ def test_what_is_written_is_read_again(reasons: dict[str, str]) -> None:
      '{"format": 1, "reviews": {"sha256:a": {"rules": ["x"], "reasons": "because"}}}',
      '{"format": 1, "reviews": {"sha256:a": {"rules": ["x"], "reasons": {"x": 1}}}}'],
 )  # fmt: skip
-def test_a_file_of_another_form_is_refused(text: str) -> None:
+def test_invalid_reviews_are_rejected(text: str) -> None:
     with pytest.raises(BadJson):
         parse_reviews(text)

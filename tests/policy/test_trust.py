@@ -1,8 +1,7 @@
-"""The record of the projects that a person agreed to."""
+"""The record of trusted projects."""
 
 from __future__ import annotations
 
-import json
 import stat
 from pathlib import Path
 
@@ -17,17 +16,17 @@ from skillhub_mcp.skills.model import Trust
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 
 
-def test_a_place_is_trusted_as_it_was_and_no_other_with_it() -> None:
+def test_trust_is_for_one_directory_with_one_digest() -> None:
     record = NO_AGREEMENT.agreed("/repo", {"/repo/.agents/skills": ONE})
     assert record.judge("/repo", "/repo/.agents/skills", ONE) is Trust.AGREED
     assert record.judge("/repo", "/repo/.agents/skills", OTHER) is Trust.CHANGED
     assert record.judge("/repo", "/repo/.agents/skills", None) is Trust.CHANGED
     assert record.judge("/repo", "/repo/web/.agents/skills", ONE) is Trust.AWAITED
-    # The same files in another clone are another project's.
+    # Another clone is another project.
     assert record.judge("/clone", "/clone/.agents/skills", ONE) is Trust.AWAITED
 
 
-def test_what_is_agreed_to_later_and_elsewhere_is_added_and_what_is_revoked_is_gone() -> None:
+def test_agreements_accumulate_until_revoked() -> None:
     record = NO_AGREEMENT.agreed("/repo", {"/repo/a": ONE}).agreed("/repo", {"/repo/b": ONE, "/repo/a": OTHER})
     record = record.agreed("/other", {"/other/a": ONE})
     assert record.projects == {"/repo": {"/repo/a": OTHER, "/repo/b": ONE}, "/other": {"/other/a": ONE}}
@@ -51,22 +50,19 @@ def test_what_is_agreed_to_later_and_elsewhere_is_added_and_what_is_revoked_is_g
         "[" * 100_000,
     ],
 )
-def test_a_record_that_is_not_understood_is_refused(text: str) -> None:
+def test_an_invalid_trust_record_is_rejected(text: str) -> None:
     with pytest.raises(BadJson):
         parse_trust(text)
 
 
-def test_the_file_is_its_owners_alone_and_keeps_what_else_it_held(tmp_path: Path) -> None:
+def test_the_trust_file_is_private_and_read_again_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "new" / "trust.json"
     change_trust(str(path), lambda record: record.agreed("/repo", {"/repo/a": ONE}))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    content = json.loads(path.read_text(encoding="utf-8")) | {"note": "mine"}
-    path.write_text(json.dumps(content), encoding="utf-8")
     file = trust_file(str(path))
     before = file.read()
     assert file.read() is before
     change_trust(str(path), lambda record: record.agreed("/other", {"/other/a": ONE}))
-    assert json.loads(path.read_text(encoding="utf-8"))["note"] == "mine"
     assert isinstance(now := file.read(), TrustRecord)
     assert set(now.projects) == {"/repo", "/other"}
     path.write_text("{", encoding="utf-8")

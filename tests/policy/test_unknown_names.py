@@ -1,4 +1,4 @@
-"""Names in rules and filters that nothing has, and what was probably meant."""
+"""Unknown names in rules and filters, with suggestions."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def known(write_skill: SkillWriter, skills_dir: Path) -> KnownNames:
     return KnownNames(Registry([str(skills_dir)]).snapshot.everything)
 
 
-def test_rules_name_skills_by_name_or_alias_exactly(known: KnownNames) -> None:
+def test_unknown_names_in_rules_have_a_suggestion(known: KnownNames) -> None:
     named = ["pdf-tools", "csv-reader", "pdf-tool", "walrus"]
-    assert known.unknown_to_rules(named) == (UnknownName("pdf-tool", near="pdf-tools"), UnknownName("walrus"))
+    assert known.unknown_skills(named) == (UnknownName("pdf-tool", near="pdf-tools"), UnknownName("walrus"))
     assert str(UnknownName("pdf-tool", near="pdf-tools")) == "'pdf-tool' (did you mean 'pdf-tools'?)"
     assert str(UnknownName("walrus")) == "'walrus'"
 
 
-def test_filters_name_skills_and_categories_in_any_case(known: KnownNames) -> None:
+def test_names_in_filters_match_in_any_case(known: KnownNames) -> None:
     named = Visibility(frozenset({"pdf  TOOLS", "PDF-tools", "CSV-Reader", "csv-raeder"}), frozenset({"data work"}))
-    assert known.unknown_skills(named) == (UnknownName("csv-raeder", near="csv-reader"),)
-    assert known.unknown_categories(named) == ()
-    assert known.unknown_categories(Visibility(categories=frozenset({"date work", "x"}))) == (
+    assert known.unknown_skills(named.names or ()) == (UnknownName("csv-raeder", near="csv-reader"),)
+    assert known.unknown_categories(named.categories or ()) == ()
+    assert known.unknown_categories({"date work", "x"}) == (
         UnknownName("date work", near="data work"),
         UnknownName("x"),
     )
@@ -47,7 +47,7 @@ def test_filters_name_skills_and_categories_in_any_case(known: KnownNames) -> No
 SETTINGS = ("SKILLS", "CATEGORIES")
 
 
-def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownNames) -> None:
+def test_a_problem_names_the_setting_and_the_consequence(known: KnownNames) -> None:
     fix = "correct it, or add what is missing"
 
     def told(visibility: Visibility) -> list[str]:
@@ -82,8 +82,8 @@ def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownN
     )
 
 
-def test_a_glob_and_a_group_that_select_nothing_yet_are_no_mistake() -> None:
+def test_globs_and_groups_without_a_skill_are_not_reported() -> None:
     known = KnownNames(())
-    assert known.unknown_to_rules(["internal-*", "source:project", "tag:x"]) == ()
-    assert known.unknown_skills(Visibility(names=frozenset({"Internal-*", "category:x"}))) == ()
-    assert [one.name for one in known.unknown_to_rules(["internal-notes"])] == ["internal-notes"]
+    assert known.unknown_skills(["internal-*", "source:project", "tag:x"]) == ()
+    assert known.unknown_skills({"Internal-*", "category:x"}) == ()
+    assert [one.name for one in known.unknown_skills(["internal-notes"])] == ["internal-notes"]

@@ -45,7 +45,7 @@ PLAIN = replace(PDF, name="plain", category=None)
         (("tag:documents",), (), False, False),
     ],
 )
-def test_names_decide_where_given_else_categories_else_all_are_served(
+def test_names_take_precedence_over_categories(
     names: tuple[str, ...], categories: tuple[str, ...], pdf: bool, plain: bool
 ) -> None:
     visibility = Visibility(frozenset(names) or None, frozenset(categories) or None)
@@ -53,7 +53,7 @@ def test_names_decide_where_given_else_categories_else_all_are_served(
     assert visibility.limits == bool(names or categories)
 
 
-def test_names_and_categories_are_compared_in_their_folded_form() -> None:
+def test_names_and_categories_are_folded() -> None:
     skill = replace(PDF, name="Straße Map", category="documents")
     assert Visibility(frozenset({"STRASSE  map"})).allows(skill)
     assert Visibility(frozenset({"straße-map"})).allows(skill)
@@ -68,6 +68,6 @@ def test_a_blank_name_or_category_allows_no_skill() -> None:
     assert not Visibility(None, frozenset({" "})).allows(nameless)
 
 
-def test_the_setting_that_decides_is_named() -> None:
+def test_a_filter_names_its_setting() -> None:
     assert Visibility(frozenset({"pdf"}), frozenset({"x"})).setting == "SKILLHUB_ENABLED_SKILLS"
     assert Visibility(None, frozenset({"x"})).setting == "SKILLHUB_ENABLED_CATEGORIES"

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, caller, listening, reached
 
-from skillhub_mcp.mcp_tools import SESSION_TOOLS
+from skillhub_mcp.policy.tool_actions import SESSION_TOOLS
 
 pytestmark = pytest.mark.slow
 

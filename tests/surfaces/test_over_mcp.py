@@ -21,7 +21,7 @@ from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS
 from skillhub_mcp.publishing.uris import SCHEME
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
@@ -323,7 +323,7 @@ def test_every_tool_and_method_of_the_server_is_in_the_table(hostile: dict[str, 
         methods = set().union(*(server._mcp_server._request_handlers for server in servers))
     finally:
         hub.close()
-    assert listed == set(TOOL_ACTIONS.by_tool) == set(TOOLS)
+    assert listed == set(TOOL_ACTIONS) == set(TOOLS)
     # A middleware answers the methods about subscriptions, and without any text.
     assert methods == set(METHODS) | METHODS_WITHOUT_TEXT
 

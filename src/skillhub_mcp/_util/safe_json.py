@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
 
 
 class BadJson(ValueError):
@@ -34,12 +39,28 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def read_format(text: str, version: int) -> dict[str, Any]:
-    """Return the JSON object that a text is, with that version as its `format`. Raises BadJson."""
+def read_format(text: str, version: int, shape: TypeAdapter[T]) -> T:
+    """Return a JSON object with that version as its `format`, as a value of `shape`. Raises BadJson."""
     content = read_json(text)
     if not isinstance(content, dict) or content.get("format") != version:
         raise BadJson(f'it must be an object with "format": {version}')
-    return content
+    try:
+        return shape.validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise BadJson(f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def format_text(version: int, content: Mapping[str, object]) -> str:
+    """Return the text of a JSON file of that `format`, which `read_format` reads."""
+    return json.dumps({"format": version, **content}, ensure_ascii=False, indent=2) + "\n"
+
+
+def absolute_path(path: str) -> str:
+    """Return an absolute path. Raises ValueError for another text."""
+    if not os.path.isabs(path) or "\0" in path:
+        raise ValueError(f"{path!r} is not an absolute path")
+    return path
 
 
 def _whole_number(digits: str) -> int:

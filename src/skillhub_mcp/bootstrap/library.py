@@ -126,7 +126,7 @@ def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
     Of several projects it is the one with that root, else the first.
     """
     from skillhub_mcp.disclosure.project_skills import project_skills_of
-    from skillhub_mcp.policy.project_trust import brought_digest
+    from skillhub_mcp.policy.project_trust import project_digest
     from skillhub_mcp.skills.scanner import read_snapshot
 
     first = project_of(settings)
@@ -138,7 +138,7 @@ def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
     for root in judged:
         if root.within:
             try:
-                digests[root.path] = brought_digest(root)
+                digests[root.path] = project_digest(root)
             except (SkillUnverifiable, OSError) as error:
                 unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
                 problems[root.path] = unread or str(error)

@@ -21,14 +21,13 @@ from skillhub_mcp.chosen_roots import (
 )
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.choices import NO_CHOICES
-from skillhub_mcp.policy.files import add_rule, choices_file, reviews_file, rules_file, tokens_file
+from skillhub_mcp.policy.files import add_rule, choices_file, project_rules_file, reviews_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE
 from skillhub_mcp.policy.rules import PermissionRule
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import Action, rule_tool
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
 from skillhub_mcp.policy.visibility import Visibility
@@ -63,11 +62,10 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
     """Return the unknown names in the filter, rules and tokens. Raises PolicyUnreadable and TokensUnreadable."""
     visibility = _visibility(settings)
-    files = rule_files(project_while_serving(settings).root)
-    rules = list(files.usable())
+    rules = rule_files(project_while_serving(settings).root).usable()
     path = settings.http.tokens_file
     tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
-    named = any(one.rule.skill_name for _, found in rules for one in found.listed())
+    named = any(one.rule.skill_name for file in rules for one in file.rules.listed())
     if not (visibility.limits or named or any(token.visibility.limits for token in tokens.tokens)):
         return ()
     known = KnownNames(every_skill(settings, snapshot))
@@ -77,8 +75,8 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
         *server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES")),
         *(
             one
-            for file, found in rules
-            for one in rules_problems(known, file.path, found, changeable=file is files.own)
+            for file in rules
+            for one in rules_problems(known, file.path, file.rules, changeable=not file.of_project)
         ),
         *tokens_problems(known, path, tokens),
     )
@@ -122,7 +120,6 @@ def make_access(
         project=lambda: project_root(settings.client.paths),
         choices=choices_file(choices_path()),
         rule_files=rule_files,
-        tools=TOOL_ACTIONS,
         asks=asks,
         trust=TrustMode(settings.policy.trust),
         audit=auditor if auditor is not None and auditor.blocks else None,
@@ -163,13 +160,11 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
 
 def rule_files(project_root: str) -> RuleFiles:
     """Return the files of rules: the user's own and the project's."""
-    make_file = partial(rules_file, tools=TOOL_ACTIONS)
-    own = make_file(expand_home("~/.skillhub/permissions.json"), what="Your permissions.json")
+    own = rules_file(expand_home("~/.skillhub/permissions.json"))
     foreign = os.path.join(project_root, RULES_FILE)
     if os.path.realpath(foreign) == os.path.realpath(own.path):
         return RuleFiles(own)
-    of_project = make_file(foreign, what="The project's .skillhub/permissions.json", within=project_root)
-    return RuleFiles(own, of_project)
+    return RuleFiles(own, project_rules_file(foreign, root=project_root))
 
 
 def _visibility(settings: Settings) -> Visibility:
@@ -183,21 +178,16 @@ def may_be_sent(settings: Settings) -> Callable[[Skill], bool]:
         choices = choices_file(choices_path()).read() or NO_CHOICES
     except PolicyUnreadable:
         return lambda _: False
-
-    def is_on(skill: Skill) -> bool:
-        return choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=project)
-
-    return lambda skill: visibility.allows(skill) and is_on(skill)
+    return lambda skill: visibility.allows(skill) and not choices.is_off(skill, project=project)
 
 
 def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:
     """Add a rule that allows `act` as the user agreed to it, for these files. Raises PolicyUnreadable."""
-    file = rule_files("").own
     rule = PermissionRule(
-        TOOL_ACTIONS.rule_tool(act),
+        rule_tool(act),
         agreed.rule_name,
         agreed.digest or None,
         network=agreed.network,
         packages=bool(agreed.packages),
     )
-    add_rule(file.path, "allow", rule, what=file.what, tools=TOOL_ACTIONS)
+    add_rule(rule_files("").own.path, "allow", rule)

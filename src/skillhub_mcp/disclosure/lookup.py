@@ -87,7 +87,7 @@ class SkillLookup:
         found = self._find(skill_name, policy)
         if event is not None:
             event.skill, event.source = found.handle, found.source.value
-        policy.check_visible(found.skill, action, granted)
+        policy.check(found.skill, action, granted)
         return found
 
     def pinned(self) -> AbstractContextManager[Policy]:

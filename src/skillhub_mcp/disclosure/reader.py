@@ -20,7 +20,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy, load_grant
-from skillhub_mcp.policy.gate import SkillUse, pass_gate
+from skillhub_mcp.policy.hook_gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.discovery import FilesOf, own_directory, skill_file_in

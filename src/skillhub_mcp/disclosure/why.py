@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from shlex import quote
 
-from skillhub_mcp.policy.access import Availability, Policy
-from skillhub_mcp.policy.decision_source import RulesAt, denials, switched_off
+from skillhub_mcp.policy.access import Availability, Policy, RulesAt
 from skillhub_mcp.policy.rules import Decision
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import DENYING, Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
@@ -19,6 +19,7 @@ from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, near_names, typed_command
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
+from skillhub_mcp.skills.selectors import terms_of
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, refusal, root_problems
 
 _NEAR = 3
@@ -169,22 +170,25 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
         its = "its category" if policy.visibility.names is None else "it"
         what = f"{policy.visibility.setting} does not name {its}"
         yield Verdict.FILTERED, Cause(what, fix="add it there, or unset the setting")
-    off = switched_off(deciding.choices, policy.choices, skill, project=policy.project)
-    if off is not None:
+    choice = policy.choices.about(skill, project=policy.project)
+    if choice is not None and not choice.on:
         handle = Names(snapshot, policy).handle(skill)
         named = (skill.alias or skill.directory) if handle == skill.name else handle
-        fix = typed_command("skillhub enable", named, option="--project" * off.in_project)
-        yield Verdict.OFF, Cause(off.text, off.path, fix=fix)
+        fix = typed_command("skillhub enable", named, option="--project" * choice.in_project)
+        where = f" in {policy.project}" if choice.in_project else ""
+        yield Verdict.OFF, Cause(f"{choice.key!r} is off{where}", deciding.choices, fix=fix)
     availability = policy.availability(skill)
     if availability is Availability.UNTRUSTED:
         yield Verdict.UNTRUSTED, Cause(f"{_AWAITED[skill.trust]}, and SKILLHUB_TRUST=none leaves it out", fix=_TRUST)
     if availability is Availability.UNDECIDED and policy.unreadable is not None:
         error = policy.unreadable.as_error()
         yield Verdict.UNDECIDED, Cause(error.message, policy.unreadable.path, fix=error.fix)
-    files = [file for file in deciding.rules if policy.heeds_project(skill) or not file.of_project]
-    for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
-        fix = "remove that rule; `skillhub allow` lists all"
-        yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, fix=fix)
+    denying, terms = DENYING[Action.LOAD], terms_of(skill)
+    for rules in deciding.rules:
+        for rule in rules.rules.deny if policy.heeds_project(skill) or not rules.of_project else ():
+            if rule.applies_to(denying, terms):
+                what = f"the rule {json.dumps(rule.as_json(), ensure_ascii=False)} denies it"
+                yield Verdict.DENIED, Cause(what, rules.path, fix="remove that rule; `skillhub allow` lists all")
     yield from _withheld(skill, policy, availability)
     names = Names(snapshot, policy)
     lost = names.shadowing(skill)

@@ -23,9 +23,9 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp._util.lru import LRUCache
@@ -43,7 +43,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInForce, RunRights, in_force
-from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action, rule_tool
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill, Trust
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_verifier import LockVerifier
 
 _MAX_PROJECTS = 32
-_MAX_CALLERS = 256
+_MAX_POLICIES = 256
 
 EVERY_SKILL = Visibility()
 
@@ -99,10 +99,8 @@ class UnreadableRules:
 
     def as_error(self) -> PolicyUnreadable:
         """Return the error for a skill that this project brings."""
-        return PolicyUnreadable(self.what, path=self.path, reason=self.reason, fix=_FIX_OF_PROJECT)
-
-
-_FIX_OF_PROJECT = "fix or remove it; the skills that the project brings are not loaded until then"
+        fix = "fix or remove it; the skills that the project brings are not loaded until then"
+        return PolicyUnreadable(self.what, path=self.path, reason=self.reason, fix=fix)
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,6 @@ class Policy:
     unreadable: UnreadableRules | None = None
     audit: Auditor | None = None
     locks: LockVerifier | None = None
-    tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
         """Whether `skill` does not exist for the caller, who gets the answers for an unknown skill."""
@@ -133,13 +130,9 @@ class Policy:
 
     def availability(self, skill: Skill) -> Availability:
         """Return whether `skill` is served, or why not."""
-        return Availability.FILTERED if self.hides(skill) else self._availability(skill)
-
-    def _availability(self, skill: Skill) -> Availability:
-        if not self.visibility.allows(skill):
+        if self.hides(skill) or not self.visibility.allows(skill):
             return Availability.FILTERED
-        on = self.choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project)
-        if not on:
+        if self.choices.is_off(skill, project=self.project):
             return Availability.OFF
         if skill.awaits_trust and self.trust is TrustMode.NONE:
             return Availability.UNTRUSTED
@@ -170,11 +163,7 @@ class Policy:
         """Return if `action` is permitted on `skill`, given what was `granted` in the session. Raises SkillHubError."""
         if self.hides(skill):
             raise SkillNotFound(skill.name)
-        self.check_visible(skill, action, granted)
-
-    def check_visible(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
-        """Do what `check` does for a skill that is known not to be hidden from the caller."""
-        availability = self._availability(skill)
+        availability = self.availability(skill)
         if availability is Availability.FILTERED:
             raise SkillDisabled(skill.name, setting=self.visibility.setting)
         if availability is Availability.OFF:
@@ -184,7 +173,7 @@ class Policy:
         if self.unreadable is not None and availability is Availability.UNDECIDED:
             raise self.unreadable.as_error()
         decision = self.decide(action, skill)
-        tool = self.tools.rule_tool(action)
+        tool = rule_tool(action)
         if decision is Decision.DENY:
             raise PermissionDenied(tool, skill.name)
         withheld = None if self.audit is None else self.audit.withholds(skill, now=True)
@@ -192,10 +181,8 @@ class Policy:
             raise SkillWithheld(skill.name, rule=withheld.rule, place=withheld.place)
         self.check_locked(skill)
         # Agreement to the instructions covers the files that they refer to (rule 3 of `rules`).
-        sufficient = {Grant(action, skill.directory)} | (
-            {Grant(Action.LOAD, skill.directory)} if action is Action.READ else set()
-        )
-        if not self.asks or sufficient & set(granted):
+        sufficient = (action, Action.LOAD) if action is Action.READ else (action,)
+        if not self.asks or any(Grant(each, skill.directory) in granted for each in sufficient):
             return
         # No rule about its name would do for what awaits trust.
         untrusted = skill.awaits_trust and (self.trust is TrustMode.ASK or decision is Decision.CONFIRM)
@@ -242,10 +229,10 @@ class Policy:
         """Return what a command of `skill` may do. Raises RunNotPermitted and what `check` and the functions raise."""
         if not self.may_run:
             raise RunNotPermitted
-        replace(self, asks=False).check_visible(skill, Action.RUN)
+        replace(self, asks=False).check(skill, Action.RUN)
         found = digest()
         # A project gives its skills no rights beside being run.
-        rights = self.rules.own.run_rights(terms_of(skill), tools=self.tools, digest=found)
+        rights = self.rules.own.run_rights(terms_of(skill), digest=found)
         wanted = tuple(packages())
         agreed = [grant for grant in granted if grant[:3] == (Action.RUN, skill.directory, found)]
         # To run what a repository brings is more than to read it: it waits for trust, or for leave to run these files.
@@ -254,7 +241,7 @@ class Policy:
         unpermitted = () if rights.packages or any(grant.packages for grant in agreed) else wanted
         if self.asks and (not allowed or unpermitted or untrusted):
             raise ConfirmationRequired(
-                self.tools.rule_tool(Action.RUN),
+                rule_tool(Action.RUN),
                 skill.name,
                 description=skill.description,
                 directory=skill.directory,
@@ -273,7 +260,7 @@ class Policy:
 
     def check_tool(self, tool: str) -> None:
         """Return if `tool` may be called at all. Raises PermissionDenied and RunNotPermitted."""
-        if not self.may_run and self.tools.action(tool) is Action.RUN:
+        if not self.may_run and TOOL_ACTIONS.get(tool) is Action.RUN:
             raise RunNotPermitted
         if self.rules.own.denies_tool(tool):
             raise PermissionDenied(tool)
@@ -283,13 +270,19 @@ class Policy:
         rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
         # Allowing a name does not allow what a project puts under it. Leave to run is for a digest anyway.
         is_meant = not skill.awaits_trust or action is Action.RUN
-        return rules.decide(action, terms_of(skill), tools=self.tools, digest=digest, is_meant=is_meant)
+        return rules.decide(action, terms_of(skill), digest=digest, is_meant=is_meant)
 
     def heeds_project(self, skill: Skill) -> bool:
         """Whether the project's rules are about `skill`."""
-        return skill.trust is not Trust.OWN and not self.choices.is_chosen(
-            name=skill.name, alias=skill.alias, directory=skill.directory, project=self.project
-        )
+        return skill.trust is not Trust.OWN and not self.choices.is_switched_on(skill, project=self.project)
+
+
+class RulesAt(NamedTuple):
+    """The path of a file of rules, and its rules. One `of_project` concerns the skills that the project brings."""
+
+    path: str
+    rules: Rules
+    of_project: bool
 
 
 @dataclass(frozen=True)
@@ -306,20 +299,20 @@ class RuleFiles:
         except PolicyUnreadable as error:
             return UnreadableRules(error.what, error.path, error.reason)
 
-    def usable(self) -> Iterator[tuple[PolicyFile[Rules], Rules]]:
-        """Yield every file whose rules can be used, the person's first. Raises PolicyUnreadable for theirs."""
-        if (own := self.own.read()) is not None:
-            yield self.own, own
-        if self.project is not None and isinstance(found := self.read_project(), Rules):
-            yield self.project, found
+    def usable(self) -> tuple[RulesAt, ...]:
+        """Return every file whose rules can be used, the person's first. Raises PolicyUnreadable for theirs."""
+        own, of_project = self.own.read(), self.read_project()
+        files = [] if own is None else [RulesAt(self.own.path, own, of_project=False)]
+        if self.project is not None and isinstance(of_project, Rules):
+            files.append(RulesAt(self.project.path, of_project, of_project=True))
+        return tuple(files)
 
-    def in_force(self, first: Rules | None = None) -> RulesInForce:
-        """Return the rules in force, with `first` as the person's if they have none. Raises PolicyUnreadable."""
-        return _in_force(self.own.read() or first, self.read_project())
-
-
-def _in_force(own: Rules | None, project: Rules | UnreadableRules | None) -> RulesInForce:
-    return in_force(own, project if isinstance(project, Rules) else None)
+    def read(self) -> tuple[RulesInForce, UnreadableRules | None]:
+        """Return the rules in force, and why a project's are not. Raises PolicyUnreadable for the person's."""
+        own, of_project = self.own.read(), self.read_project()
+        if isinstance(of_project, UnreadableRules):
+            return in_force(own), of_project
+        return in_force(own, of_project), None
 
 
 @dataclass(slots=True)
@@ -344,7 +337,6 @@ class Access:
         project: Callable[[], str],
         choices: PolicyFile[Choices],
         rule_files: Callable[[str], RuleFiles],
-        tools: ToolActions,
         asks: bool,
         trust: TrustMode = TrustMode.LIMITED,
         audit: Auditor | None = None,
@@ -353,17 +345,15 @@ class Access:
         self._visibility = visibility
         self._project = project
         self._choices = choices
-        self._rule_files = rule_files
+        self._rule_files = lru_cache(_MAX_PROJECTS)(rule_files)
         self._asks = asks
         self._trust = trust
         self._audit = audit
         self._locks = locks
         self._lock = threading.Lock()
-        self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
+        self._policies: LRUCache[tuple[str, Visibility, bool], tuple[object, Policy]] = LRUCache(_MAX_POLICIES)
         self._caller: Callable[[], Visibility | None] = lambda: None
         self._may_run: Callable[[], bool] = lambda: True
-        self._narrowed: LRUCache[tuple[str, Visibility, bool], tuple[Policy, Policy]] = LRUCache(_MAX_CALLERS)
-        self.tools = tools
 
     def narrow_by(self, caller: Callable[[], Visibility | None], *, may_run: Callable[[], bool] | None = None) -> None:
         """Set the functions that return the current caller's filter (None for every skill) and right to run."""
@@ -403,37 +393,28 @@ class Access:
         pin = _PINNED.get()
         if project is None and pin is not None and pin.active and pin.access is self:
             return pin.policy
-        caller, may_run = self._caller(), self._may_run()
+        caller, may_run = self._caller() or EVERY_SKILL, self._may_run()
         root = self._project() if project is None else project
         with self._lock:
             choices = self._choices.read() or NO_CHOICES
-            known = self._policies.get(root)
-            files = self._rule_files(root) if known is None else known[0]
-            own, of_project = files.own.read(), files.read_project()
+            rules, unreadable = self._rule_files(root).read()
             withheld = (self._audit and self._audit.changes(), self._locks and self._locks.changes())
-            content = (choices, own, of_project, withheld)
-            if known is None or known[1] != content:
-                policy = Policy(
-                    self._visibility,
-                    choices,
-                    _in_force(own, of_project),
-                    root,
-                    self._asks,
-                    trust=self._trust,
-                    unreadable=of_project if isinstance(of_project, UnreadableRules) else None,
-                    audit=self._audit,
-                    locks=self._locks,
-                    tools=self.tools,
-                )
-                known = (files, content, policy)
-                self._policies.put(root, known)
-            return known[2] if caller is None and may_run else self._narrow(known[2], caller or EVERY_SKILL, may_run)
-
-    def _narrow(self, policy: Policy, caller: Visibility, may_run: bool) -> Policy:
-        """Return `policy` for one filter, the same value for the same three. The caller holds the lock."""
-        key = (policy.project, caller, may_run)
-        known = self._narrowed.get(key)
-        if known is None or known[0] is not policy:
-            known = (policy, replace(policy, caller=caller, may_run=may_run))
-            self._narrowed.put(key, known)
-        return known[1]
+            content = (choices, rules, unreadable, withheld)
+            known = self._policies.get((root, caller, may_run))
+            if known is not None and known[0] == content:
+                return known[1]
+            policy = Policy(
+                self._visibility,
+                choices,
+                rules,
+                root,
+                self._asks,
+                caller=caller,
+                may_run=may_run,
+                trust=self._trust,
+                unreadable=unreadable,
+                audit=self._audit,
+                locks=self._locks,
+            )
+            self._policies.put((root, caller, may_run), (content, policy))
+            return policy

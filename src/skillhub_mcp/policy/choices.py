@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
 
-from skillhub_mcp._util.safe_json import BadJson, read_format
+from pydantic import AfterValidator, StrictBool, TypeAdapter
+
+from skillhub_mcp._util.safe_json import format_text, read_format
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
 
 _FORMAT = 1
+
+
+def choice_key(key: str) -> str:
+    """Return the key of a choice: a path unchanged, a name folded."""
+    return key if os.path.isabs(key) else fold_name(key)
+
+
+_Layer = Mapping[Annotated[str, AfterValidator(choice_key)], StrictBool]
 _NONE: Mapping[str, bool] = {}
+
+
+class Choice(NamedTuple):
+    """One choice: its key, a path or a folded name, and whether it is for one project only."""
+
+    key: str
+    on: bool
+    in_project: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """The choices by absolute directory or folded name: True is on, False is off, none is on."""
 
-    user: Mapping[str, bool] = field(default_factory=dict)
-    projects: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    user: _Layer = field(default_factory=dict)
+    projects: Mapping[str, _Layer] = field(default_factory=dict)
 
-    def is_on(self, *, name: str, alias: str, directory: str, project: str) -> bool:
-        """Whether a skill is on in `project`: the project's layer decides first, and a path before a name."""
-        return self._choice(name=name, alias=alias, directory=directory, project=project) is not False
-
-    def is_chosen(self, *, name: str, alias: str, directory: str, project: str) -> bool:
-        """Whether a person switched the skill on, rather than left it as it is."""
-        return self._choice(name=name, alias=alias, directory=directory, project=project) is True
-
-    def _choice(self, *, name: str, alias: str, directory: str, project: str) -> bool | None:
+    def about(self, skill: Skill, *, project: str) -> Choice | None:
+        """Return the choice that decides about a skill: the project's layer before the user's, a path before a name."""
         if not self.user and not self.projects:
             return None
-        for layer in (self.projects.get(project, _NONE), self.user):
-            for key in (directory, choice_key(name), choice_key(alias)):
+        for layer, in_project in ((self.projects.get(project, _NONE), True), (self.user, False)):
+            for key in (skill.directory, choice_key(skill.name), choice_key(skill.alias)):
                 if key in layer:
-                    return layer[key]
+                    return Choice(key, layer[key], in_project=in_project)
         return None
+
+    def is_off(self, skill: Skill, *, project: str) -> bool:
+        """Whether a skill is switched off in `project`."""
+        choice = self.about(skill, project=project)
+        return choice is not None and not choice.on
+
+    def is_switched_on(self, skill: Skill, *, project: str) -> bool:
+        """Whether a choice switches the skill on; without a choice it is on by default."""
+        choice = self.about(skill, project=project)
+        return choice is not None and choice.on
 
     def switched(
         self, key: str, *, also: Collection[str] = (), names: Collection[str] = (), on: bool, project: str | None = None
@@ -56,34 +78,15 @@ class Choices:
 NO_CHOICES = Choices()
 
 
-def choice_key(key: str) -> str:
-    """Return the key of a choice: a path unchanged, a name folded."""
-    return key if os.path.isabs(key) else fold_name(key)
+_CHOICES = TypeAdapter(Choices)
 
 
 def parse_choices(text: str) -> Choices:
     """Return the choices that a file holds. Raises BadJson."""
-    content = read_format(text, _FORMAT)
-    projects = content.get("projects", {})
-    if not isinstance(projects, dict):
-        raise BadJson('"projects" must be an object')
-    return Choices(
-        user=_layer("user", content.get("user", {})),
-        projects={root: _layer(f"projects[{root!r}]", layer) for root, layer in projects.items()},
-    )
+    return read_format(text, _FORMAT, _CHOICES)
 
 
 def choices_text(choices: Choices) -> str:
     """Return the content of the file that holds `choices`, the same for the same choices."""
-    content = {
-        "format": _FORMAT,
-        "user": dict(choices.user),
-        "projects": {root: dict(layer) for root, layer in choices.projects.items() if layer},
-    }
-    return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
-
-
-def _layer(place: str, value: object) -> dict[str, bool]:
-    if not isinstance(value, dict) or not all(isinstance(on, bool) for on in value.values()):
-        raise BadJson(f"{place} must be an object of names or paths, each true or false")
-    return {choice_key(key): on for key, on in value.items()}
+    projects = {root: dict(sorted(layer.items())) for root, layer in sorted(choices.projects.items()) if layer}
+    return format_text(_FORMAT, {"projects": projects, "user": dict(sorted(choices.user.items()))})

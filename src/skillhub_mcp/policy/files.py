@@ -6,8 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from skillhub_mcp._util.atomic_write import atomic_write
@@ -26,7 +25,6 @@ from skillhub_mcp.policy.choices import NO_CHOICES, choices_text, parse_choices
 from skillhub_mcp.policy.recorded_roots import NO_RECORD, parse_record, record_text
 from skillhub_mcp.policy.reviews import NO_REVIEWS, parse_reviews, reviews_text
 from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, parse_rules, rules_text
-from skillhub_mcp.policy.tool_actions import ToolActions
 from skillhub_mcp.policy.trust import NO_AGREEMENT, parse_trust, trust_text
 from skillhub_mcp.skills.roots import is_at_or_below
 
@@ -111,12 +109,12 @@ class PolicyFile(Generic[T]):
 
 @dataclass(frozen=True)
 class Record(Generic[T]):
-    """A file that a person's commands change; `text` returns its content for a value, given the text before."""
+    """A file that a person's commands change; `text` returns its content for a value."""
 
     what: str
     empty: T
     parse: Callable[[str], T]
-    text: Callable[[T, str | None], str]
+    text: Callable[[T], str]
     failure: type[PolicyUnreadable] = PolicyUnreadable
 
     def file(self, path: str, *, required: bool = False) -> PolicyFile[T]:
@@ -129,29 +127,19 @@ class Record(Generic[T]):
             before = self.file(path).read()
             changed = change(self.empty if before is None else before)
             if changed != before:
-                text = None if before is None else Path(path).read_text(encoding="utf-8-sig")
-                atomic_write(path, self.text(changed, text).encode(), mode=0o600)
+                atomic_write(path, self.text(changed).encode(), mode=0o600)
         return changed
 
 
-_CHOICES = Record("Your choices.json", NO_CHOICES, parse_choices, lambda new, _: choices_text(new))
-_REVIEWS = Record("Your reviews.json", NO_REVIEWS, parse_reviews, lambda new, _: reviews_text(new), ReviewsUnreadable)
-_TOKENS = Record("The file of tokens", Tokens(), parse_tokens, lambda new, _: tokens_text(new), TokensUnreadable)
+_CHOICES = Record("Your choices.json", NO_CHOICES, parse_choices, choices_text)
+_RULES = Record("Your permissions.json", NO_RULES, parse_rules, rules_text)
+_REVIEWS = Record("Your reviews.json", NO_REVIEWS, parse_reviews, reviews_text, ReviewsUnreadable)
+_TOKENS = Record("The file of tokens", Tokens(), parse_tokens, tokens_text, TokensUnreadable)
 _ROOTS = Record("Your roots.json", NO_RECORD, parse_record, record_text, RootsUnreadable)
 _TRUST = Record("Your trust.json", NO_AGREEMENT, parse_trust, trust_text, TrustUnreadable)
 
 
-def _rules(what: str, tools: ToolActions) -> Record[Rules]:
-    return Record(what, NO_RULES, lambda text: parse_rules(text, tools), rules_text)
-
-
-def rules_file(
-    path: str, *, what: str, tools: ToolActions, required: bool = False, within: str = ""
-) -> PolicyFile[Rules]:
-    """Return a file of rules about `tools`."""
-    return PolicyFile(path, what=what, parse=_rules(what, tools).parse, required=required, within=within)
-
-
+rules_file = _RULES.file
 choices_file, change_choices = _CHOICES.file, _CHOICES.change
 reviews_file, change_reviews = _REVIEWS.file, _REVIEWS.change
 roots_file, change_roots = _ROOTS.file, _ROOTS.change
@@ -164,21 +152,19 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
     return _TOKENS.file(path, required=required)
 
 
-def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
+def project_rules_file(path: str, *, root: str) -> PolicyFile[Rules]:
+    """Return the file of rules of the project at `root`."""
+    return PolicyFile(path, what="The project's .skillhub/permissions.json", parse=parse_rules, within=root)
+
+
+def add_rule(path: str, verdict: str, rule: PermissionRule) -> None:
     """Add a rule in place of the skill's older ones. Raises PolicyUnreadable and PolicyUnwritable."""
-
-    def change(rules: Rules) -> Rules:
-        same = (one for one in rules.about_the_same(rule, tools) if one.verdict == verdict and one.rule != rule)
-        return rules.without(one for one in same if one.rule.digest).having(ListedRule(verdict, rule))
-
-    _rules(what, tools).change(path, change)
+    _RULES.change(path, lambda rules: rules.remembering(verdict, rule))
 
 
 def change_rules(
     path: str,
     *,
-    what: str,
-    tools: ToolActions,
     put: Sequence[ListedRule] = (),
     forget: Sequence[PermissionRule] = (),
     others: Decision | None = None,
@@ -187,18 +173,18 @@ def change_rules(
 
     Raises PolicyUnreadable and PolicyUnwritable.
     """
-    gone: list[ListedRule] = []
+    before: list[ListedRule] = []
 
     def change(rules: Rules) -> Rules:
-        changed = (*forget, *(one.rule for one in put))
-        gone[:] = (one for rule in changed for one in rules.about_the_same(rule, tools) if one not in put)
-        after = rules.without(gone)
+        before[:] = rules.listed()
+        for rule in forget:
+            rules = rules.without(rule)
         for one in put:
-            after = after.having(one)
-        return after.deciding(others)
+            rules = rules.with_rule(one.verdict, one.rule)
+        return rules if others is None else replace(rules, others=others)
 
-    _rules(what, tools).change(path, change)
-    return tuple(gone)
+    after = _RULES.change(path, change).listed()
+    return tuple(one for one in before if one not in after)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Whether a person has agreed to what a project brings, as it is on the disk now."""
+"""Whether the files of a project are those that its user trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import PolicyUnreadable, SkillUnverifiable
@@ -23,7 +23,7 @@ from skillhub_mcp.skills.roots import SkillRoot
 log = logging.getLogger(__name__)
 
 RULES_FILE = os.path.join(".skillhub", "permissions.json")
-"""The file of rules that a project may bring, from its root."""
+"""The file of rules of a project, relative to its root."""
 
 _MAX_PLACES = 64
 _MAX_RULES_BYTES = 4 * 1024 * 1024
@@ -33,24 +33,18 @@ _TICK_NS = 2_000_000_000
 _Stamp = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    stamp: _Stamp
-    digest: str
-
-
 class ProjectTrust:
-    """Which roots await trust. Thread-safe. A `record` that cannot be used trusts nothing."""
+    """Decides which roots are trusted. Thread-safe. A `record` that cannot be used trusts nothing."""
 
     def __init__(self, mode: TrustMode, record: PolicyFile[TrustRecord]) -> None:
         self._mode = mode
         self._record_file = record
         self._lock = threading.Lock()
-        self._known: LRUCache[str, _Known] = LRUCache(_MAX_PLACES)
-        self._told = ""
+        self._known: LRUCache[str, tuple[_Stamp, str]] = LRUCache(_MAX_PLACES)
+        self._logged = ""
 
     def judged(self, roots: Iterable[SkillRoot]) -> tuple[SkillRoot, ...]:
-        """Return the roots, each that a project brings with its trust as of now."""
+        """Return the roots, those of a project with their present trust."""
         roots = tuple(roots)
         if not any(root.within for root in roots):
             return roots
@@ -59,7 +53,7 @@ class ProjectTrust:
             return tuple(root if not root.within else replace(root, trust=self._judge(root, record)) for root in roots)
 
     def record(self) -> TrustRecord:
-        """Return the record as it is now, the same value while it does not change."""
+        """Return the record, the same value while its file does not change."""
         with self._lock:
             return self._record()
 
@@ -71,35 +65,35 @@ class ProjectTrust:
         return record.judge(root.within, root.path, self._digest(root))
 
     def _digest(self, root: SkillRoot) -> str | None:
-        """Return the digest of what the root brings, or None where it cannot be had."""
+        """Return the digest of the files of a root, or None if they cannot be read."""
         began = time.time_ns()
         try:
             stamp, latest = _stamp(root)
             known = self._known.get(root.path)
-            if known is not None and known.stamp == stamp:
-                return known.digest
-            digest = brought_digest(root)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            digest = project_digest(root)
         except (SkillUnverifiable, OSError) as error:
-            log.debug("What %s brings cannot be compared with what was agreed to: %s", root.path, error)
+            log.debug("The files of %s cannot be compared with those that were trusted: %s", root.path, error)
             return None
         if began - latest > _TICK_NS:
-            self._known.put(root.path, _Known(stamp, digest))
+            self._known.put(root.path, (stamp, digest))
         return digest
 
     def _record(self) -> TrustRecord:
         try:
             record = self._record_file.read() or NO_AGREEMENT
         except PolicyUnreadable as error:
-            if self._told != error.message:
+            if self._logged != error.message:
                 log.warning("%s (%s): no project is trusted until it is fixed", error.message, error.path)
-            self._told = error.message
+            self._logged = error.message
             return NO_AGREEMENT
-        self._told = ""
+        self._logged = ""
         return record
 
 
-def brought_digest(root: SkillRoot) -> str:
-    """Return the digest of the skills and rules that the project brings. Raises SkillUnverifiable and OSError."""
+def project_digest(root: SkillRoot) -> str:
+    """Return the digest of a root's skills and its project's rules. Raises SkillUnverifiable and OSError."""
     skills = [
         (os.path.relpath(directory, root.within), name, skill_digest(directory, bytecode=False))
         for directory, name in _directories(root)
@@ -109,7 +103,7 @@ def brought_digest(root: SkillRoot) -> str:
 
 
 def _directories(root: SkillRoot) -> list[tuple[str, str]]:
-    """Return the canonical directory and the name of each skill that the root brings once it is trusted.
+    """Return the canonical directory and the name of each skill of the root, as if it were trusted.
 
     Raises SkillUnverifiable if there are too many directories.
     """
@@ -120,7 +114,7 @@ def _directories(root: SkillRoot) -> list[tuple[str, str]]:
 
 
 def _rules_digest(project: str) -> str:
-    """Return the digest of the project's rules; an empty text where there are none. Raises OSError."""
+    """Return the digest of the project's rules, or an empty text. Raises OSError."""
     path = os.path.join(project, RULES_FILE)
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
@@ -132,7 +126,7 @@ def _rules_digest(project: str) -> str:
 
 
 def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
-    """Return what changes whenever `brought_digest` may, and the latest change. Raises what that does."""
+    """Return what changes whenever `project_digest` may, and the latest change. Raises what that does."""
     parts: list[str] = []
     latest = 0
     for directory, name in _directories(root):

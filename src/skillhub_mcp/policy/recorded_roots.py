@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from skillhub_mcp._util.safe_json import BadJson, read_format
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from skillhub_mcp._util.safe_json import absolute_path, format_text, read_format
 
 # What can be recorded by a word instead of a directory.
 RECORDABLE_PLACES = ("builtin", "claude", "plugins")
 
 _FORMAT = 1
-_ROOTS, _PROJECTS = "roots", "projects"
+
+
+def _entry(entry: str) -> str:
+    return entry if entry in RECORDABLE_PLACES else absolute_path(entry)
+
+
+def _once(entries: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entries))
+
+
+_Entries = Annotated[tuple[Annotated[str, AfterValidator(_entry)], ...], AfterValidator(_once)]
+_Directories = Annotated[tuple[Annotated[str, AfterValidator(absolute_path)], ...], AfterValidator(_once)]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRoots:
     """The record, in the order in which it was made: absolute directories, and words of `RECORDABLE_PLACES`."""
 
-    everywhere: tuple[str, ...] = ()
-    projects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    everywhere: Annotated[_Entries, Field(alias="roots")] = ()
+    projects: Mapping[str, _Directories] = field(default_factory=dict)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -53,33 +65,15 @@ class RecordedRoots:
 NO_RECORD = RecordedRoots()
 
 
+_RECORD = TypeAdapter(RecordedRoots)
+
+
 def parse_record(text: str) -> RecordedRoots:
     """Return the record that a file holds. Raises BadJson."""
-    content = read_format(text, _FORMAT)
-    projects = content.get(_PROJECTS, {})
-    if not isinstance(projects, dict):
-        raise BadJson(f'"{_PROJECTS}" must be an object')
-    return RecordedRoots(
-        _entries(_ROOTS, content.get(_ROOTS, []), words=RECORDABLE_PLACES),
-        {root: _entries(f"{_PROJECTS}[{root!r}]", own) for root, own in projects.items()},
-    )
+    return read_format(text, _FORMAT, _RECORD)
 
 
-def record_text(record: RecordedRoots, before: str | None = None) -> str:
-    """Return the content of the file for `record`; what else its text `before` held is kept."""
-    kept = {} if before is None else read_format(before, _FORMAT)
-    own = {
-        "format": _FORMAT,
-        _ROOTS: list(record.everywhere),
-        _PROJECTS: {root: list(entries) for root, entries in record.projects.items() if entries},
-    }
-    return json.dumps(kept | own, ensure_ascii=False, indent=2) + "\n"
-
-
-def _entries(place: str, value: object, *, words: Sequence[str] = ()) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(
-        isinstance(entry, str) and (os.path.isabs(entry) or entry in words) and "\0" not in entry for entry in value
-    ):
-        or_words = f", or {' or '.join(words)}" if words else ""
-        raise BadJson(f"{place} must be a list of absolute paths{or_words}")
-    return tuple(dict.fromkeys(value))
+def record_text(record: RecordedRoots) -> str:
+    """Return the content of the file for `record`."""
+    projects = {root: entries for root, entries in record.projects.items() if entries}
+    return format_text(_FORMAT, {"roots": record.everywhere, "projects": projects})

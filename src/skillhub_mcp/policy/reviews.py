@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated
 
-from skillhub_mcp._util.safe_json import BadJson, read_format
+from pydantic import Field, TypeAdapter
+
+from skillhub_mcp._util.safe_json import format_text, read_format
 
 _FORMAT = 1
-_DIGEST = "sha256:"
+_Digest = Annotated[str, Field(pattern="^sha256:")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Review:
 class Reviews:
     """The reviews by the digest of the skill."""
 
-    by_digest: Mapping[str, Review] = field(default_factory=dict)
+    by_digest: Annotated[Mapping[_Digest, Review], Field(alias="reviews")] = field(default_factory=dict)
 
     def accepted(self, digest: str) -> frozenset[str]:
         """Return the ids of the rules whose findings are accepted for a skill of that digest."""
@@ -71,38 +73,19 @@ class Reviews:
 NO_REVIEWS = Reviews()
 
 
+_REVIEWS = TypeAdapter(Reviews)
+
+
 def parse_reviews(text: str) -> Reviews:
     """Return the reviews in a file. Raises BadJson for anything that is not one."""
-    written = read_format(text, _FORMAT).get("reviews")
-    if not isinstance(written, dict):
-        raise BadJson('"reviews" must be an object')
-    return Reviews({digest: _review(digest, one) for digest, one in written.items()})
-
-
-def _review(digest: str, written: object) -> Review:
-    if not digest.startswith(_DIGEST) or not isinstance(written, dict):
-        raise BadJson(f"{digest!r} is no review of a digest")
-    rules = written.get("rules")
-    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise BadJson(f"the review of {digest!r} has no list of rules")
-    name, path, at = (str(written.get(key, "")) for key in ("name", "path", "at"))
-    reasons = written.get("reasons", {})
-    if not isinstance(reasons, dict) or not all(isinstance(one, str) for one in reasons.values()):
-        raise BadJson(f"the review of {digest!r} has reasons that are no texts by rule")
-    return Review(frozenset(rules), name, path, at, reasons)
+    return read_format(text, _FORMAT, _REVIEWS)
 
 
 def reviews_text(reviews: Reviews) -> str:
     """Return the text of the file of `reviews`."""
-    entries: Iterable[tuple[str, Review]] = sorted(reviews.by_digest.items(), key=lambda one: (one[1].name, one[0]))
+    entries = sorted(reviews.by_digest.items(), key=lambda one: (one[1].name, one[0]))
     written = {
-        digest: {
-            "name": one.name,
-            "path": one.path,
-            "rules": sorted(one.rules),
-            "at": one.at,
-            "reasons": dict(sorted(one.reasons.items())),
-        }
+        digest: {**asdict(one), "rules": sorted(one.rules), "reasons": dict(sorted(one.reasons.items()))}
         for digest, one in entries
     }
-    return json.dumps({"format": _FORMAT, "reviews": written}, ensure_ascii=False, indent=2) + "\n"
+    return format_text(_FORMAT, {"reviews": written})

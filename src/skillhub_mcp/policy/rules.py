@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
-from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.policy.tool_actions import ALLOWING, DENYING, TOOL_ACTIONS, Action
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.selectors import is_rule_selector, is_selector, selects
@@ -55,10 +55,10 @@ class PermissionRule:
         """Whether the rule is about one of `tools`, for a skill that goes by `names`: its terms."""
         return self.tool in tools and (self.skill_name is None or selects(self.skill_name, names))
 
-    def concerns_the_same(self, other: PermissionRule, tools: ToolActions) -> bool:
+    def concerns_the_same(self, other: PermissionRule) -> bool:
         """Whether `other` is about the same skill, or every one, and the same action: a rule has several spellings."""
-        action = tools.action(self.tool)
-        same_tool = self.tool == other.tool if action is None else action is tools.action(other.tool)
+        action = TOOL_ACTIONS.get(self.tool)
+        same_tool = self.tool == other.tool if action is None else action is TOOL_ACTIONS.get(other.tool)
         return same_tool and self.skill_name == other.skill_name
 
     def as_json(self) -> dict[str, object]:
@@ -100,30 +100,33 @@ class RunRights:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules of a file, or those in force. `others` decides what no rule does; ALLOW leaves it to the rules `then`."""
+    """Rules of a file, or those in force. `others` decides what no rule does; ALLOW leaves it to the rules `then`.
+
+    `kept` is what else the file holds.
+    """
 
     deny: tuple[PermissionRule, ...] = ()
     allow: tuple[PermissionRule, ...] = ()
     confirm: tuple[PermissionRule, ...] = ()
     others: Decision = field(default=Decision.CONFIRM, kw_only=True)
     then: Rules | None = field(default=None, kw_only=True)
+    kept: Mapping[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
 
     def decide(
         self,
         action: Action,
         names: Collection[str],
         *,
-        tools: ToolActions,
         digest: str | None = None,
         is_meant: bool = True,
     ) -> Decision:
         """Return what the rules decide about `action` on a skill with those `names`; a denial always counts."""
-        denying = tools.denying(action)
+        denying = DENYING[action]
         if any(rule.applies_to(denying, names) for layer in self._layers for rule in layer.deny):
             return Decision.DENY
         for layer in self._layers:
             counting = names if is_meant or layer is not self else ()
-            allowing = [rule for rule in layer.allow if rule.applies_to(tools.allowing(action), counting)]
+            allowing = [rule for rule in layer.allow if rule.applies_to(ALLOWING[action], counting)]
             if any(rule.fits(digest) for rule in allowing):
                 return Decision.ALLOW
             if allowing:
@@ -136,9 +139,9 @@ class Rules:
                 return layer.others
         return Decision.ALLOW
 
-    def run_rights(self, names: Collection[str], *, tools: ToolActions, digest: str) -> RunRights:
+    def run_rights(self, names: Collection[str], *, digest: str) -> RunRights:
         """Return what the person's own rules allow beside running the skill's commands, of files of that digest."""
-        applying = [rule for rule in self.allow if rule.applies_to(tools.allowing(Action.RUN), names)]
+        applying = [rule for rule in self.allow if rule.applies_to(ALLOWING[Action.RUN], names)]
         fitting = [rule for rule in applying if rule.fits(digest)]
         return RunRights(
             network=any(rule.network for rule in fitting),
@@ -152,27 +155,27 @@ class Rules:
         lists = zip(RULE_LISTS, (self.deny, self.allow, self.confirm), strict=True)
         return tuple(ListedRule(verdict, rule) for verdict, rules in lists for rule in rules)
 
-    def about_the_same(self, rule: PermissionRule, tools: ToolActions) -> tuple[ListedRule, ...]:
-        """Return the rules about the same action on the same skill as `rule`."""
-        return tuple(one for one in self.listed() if one.rule.concerns_the_same(rule, tools))
+    def with_rule(self, verdict: str, rule: PermissionRule) -> Rules:
+        """Return the rules with one more, in place of those about the same."""
+        return self._with_lists([*self.without(rule).listed(), ListedRule(verdict, rule)])
 
-    def having(self, added: ListedRule) -> Rules:
-        """Return the rules with one more at the end of its list, unless it is there."""
-        listed = self.listed()
-        return self if added in listed else self._with_lists((*listed, added))
+    def without(self, rule: PermissionRule) -> Rules:
+        """Return the rules without those about the same as `rule`."""
+        return self._with_lists([one for one in self.listed() if not one.rule.concerns_the_same(rule)])
 
-    def without(self, removed: Iterable[ListedRule]) -> Rules:
-        """Return the rules without some."""
-        gone = set(removed)
-        return self._with_lists(tuple(one for one in self.listed() if one not in gone))
+    def remembering(self, verdict: str, rule: PermissionRule) -> Rules:
+        """Return the rules with one more, in place of those in its list that name other files of the same skill."""
+        added = ListedRule(verdict, rule)
+        kept = [
+            one
+            for one in self.listed()
+            if one != added and not (one.verdict == verdict and one.rule.digest and one.rule.concerns_the_same(rule))
+        ]
+        return self._with_lists([*kept, added])
 
     def _with_lists(self, listed: Sequence[ListedRule]) -> Rules:
         deny, allow, confirm = (tuple(one.rule for one in listed if one.verdict == name) for name in RULE_LISTS)
         return replace(self, deny=deny, allow=allow, confirm=confirm)
-
-    def deciding(self, others: Decision | None) -> Rules:
-        """Return the rules with that decision about the others, if there is one."""
-        return self if others is None else replace(self, others=others)
 
     def denies_tool(self, tool: str) -> bool:
         """Whether `tool` may not be called at all, for any skill."""
@@ -201,31 +204,29 @@ class RulesInForce:
 NOTHING_RULED = RulesInForce()
 
 
-def parse_rules(text: str, tools: ToolActions) -> Rules:
-    """Return the rules of `{"permissions": {"deny": [...], "allow": [...], ...}}` about `tools`. Raises BadJson."""
+def parse_rules(text: str) -> Rules:
+    """Return the rules of `{"permissions": {"deny": [...], "allow": [...], ...}}`. Raises BadJson."""
     content = read_json(text, pairs=unique_keys)
     if not isinstance(content, dict) or not isinstance(content.get("permissions"), dict):
         raise BadJson('it must be an object with the key "permissions", which is an object')
-    lists = content["permissions"]
+    lists = content.pop("permissions")
     unknown = sorted(set(lists) - {*RULE_LISTS, OTHERS})
     if unknown:
         raise BadJson(f"permissions.{unknown[0]} is not one of {', '.join((*RULE_LISTS, OTHERS))}")
-    deny, allow, confirm = (_parse_list(name, lists.get(name, []), tools) for name in RULE_LISTS)
+    deny, allow, confirm = (_parse_list(name, lists.get(name, [])) for name in RULE_LISTS)
     others = lists.get(OTHERS, Decision.CONFIRM.value)
     if others not in [decision.value for decision in Decision]:
         raise BadJson(f'permissions.{OTHERS} must be "allow", "confirm" or "deny"')
-    return Rules(deny, allow, confirm, others=Decision(others))
+    return Rules(deny, allow, confirm, others=Decision(others), kept=content)
 
 
-def rules_text(rules: Rules, before: str | None = None) -> str:
-    """Return the content of the file that holds `rules`; what else the text `before` held is kept."""
-    kept = {} if before is None else read_json(before)
-    lists: dict[str, list[object]] = {}
+def rules_text(rules: Rules) -> str:
+    """Return the content of the file that holds `rules`."""
+    lists: dict[str, Any] = {}
     for one in rules.listed():
         lists.setdefault(one.verdict, []).append(one.rule.as_json())
-    return (
-        json.dumps(kept | {"permissions": {**lists, OTHERS: rules.others.value}}, ensure_ascii=False, indent=2) + "\n"
-    )
+    content = {**rules.kept, "permissions": {**lists, OTHERS: rules.others.value}}
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
 def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
@@ -234,25 +235,25 @@ def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
     return RulesInForce(own, own if project is None else replace(own, then=project))
 
 
-def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[PermissionRule, ...]:
+def _parse_list(name: str, value: object) -> tuple[PermissionRule, ...]:
     if not isinstance(value, list):
         raise BadJson(f"permissions.{name} must be a list")
-    return tuple(_parse_rule(name, f"permissions.{name}[{number}]", rule, tools) for number, rule in enumerate(value))
+    return tuple(_parse_rule(name, f"permissions.{name}[{number}]", rule) for number, rule in enumerate(value))
 
 
-def _parse_rule(list_name: str, place: str, value: object, tools: ToolActions) -> PermissionRule:
+def _parse_rule(list_name: str, place: str, value: object) -> PermissionRule:
     if not isinstance(value, Mapping) or not isinstance(value.get("tool"), str):
         raise BadJson(f'{place} must be an object with a "tool"')
     unknown = sorted(set(value) - {"tool", "skill_name", "select", *_RUN_KEYS})
     if unknown:
         raise BadJson(f"{place} has the unknown key {unknown[0]!r}; only skill_name, select and digest narrow a rule")
     tool = value["tool"]
-    if tool not in tools.by_tool:
+    if tool not in TOOL_ACTIONS:
         raise BadJson(f"{place}: {tool!r} is not a tool of this hub")
     run_keys = [key for key in _RUN_KEYS if key in value]
-    if run_keys and not (list_name == "allow" and tools.action(tool) is Action.RUN):
+    if run_keys and not (list_name == "allow" and TOOL_ACTIONS.get(tool) is Action.RUN):
         raise BadJson(f"{place}: {run_keys[0]} belongs to rules that allow running commands")
-    name = _narrowed(place, value, tools)
+    name = _narrowed(place, value)
     if "skill_name" not in value:
         if set(run_keys) - {"packages"}:
             raise BadJson(f"{place}: {run_keys[0]} belongs to a rule with a skill_name")
@@ -264,7 +265,7 @@ def _parse_rule(list_name: str, place: str, value: object, tools: ToolActions) -
     return PermissionRule(tool, name, digest, network, packages)
 
 
-def _narrowed(place: str, value: Mapping[str, Any], tools: ToolActions) -> str | None:
+def _narrowed(place: str, value: Mapping[str, Any]) -> str | None:
     """Return the skill, glob or group that a rule is about; None for every skill."""
     keys = [key for key in ("skill_name", "select") if key in value]
     if not keys:
@@ -272,7 +273,7 @@ def _narrowed(place: str, value: Mapping[str, Any], tools: ToolActions) -> str |
     name = value[keys[0]]
     if len(keys) > 1:
         raise BadJson(f"{place} has both skill_name and select; keep one")
-    if tools.action(value["tool"]) is None:
+    if TOOL_ACTIONS.get(value["tool"]) is None:
         raise BadJson(f"{place}: {value['tool']} concerns no single skill, so it takes no {keys[0]}")
     if keys == ["skill_name"] and not (isinstance(name, str) and is_specified_name(name)):
         raise BadJson(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")

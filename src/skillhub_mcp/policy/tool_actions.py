@@ -1,11 +1,9 @@
-"""What a tool does with a skill: load it, read its files, run its commands, or nothing. Pure."""
+"""What each MCP tool does with a skill: load it, read its files, run its commands, or nothing. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 
 
 class Action(str, Enum):
@@ -16,49 +14,56 @@ class Action(str, Enum):
     RUN = "run"
 
 
-@dataclass(frozen=True)
-class ToolActions:
-    """The tools by what they do; a new rule names the first of its list. `other` tools concern no single skill."""
+TOOLS: Mapping[Action, tuple[str, ...]] = {
+    Action.LOAD: ("skill_load", "load_skill", "Skill"),
+    Action.READ: ("read_skill_file",),
+    Action.RUN: ("run_skill_command",),
+}
+"""The tools by what they do; a new rule names the first."""
 
-    load: tuple[str, ...]
-    read: tuple[str, ...]
-    run: tuple[str, ...]
-    other: tuple[str, ...]
+_OTHERS = (
+    "search_skills",
+    "skill_search",
+    "skills_list",
+    "context_inspect",
+    "build_index",
+    "refresh_index",
+    "available_skills",
+    "agents_context",
+    "agents_resolve",
+    "agents_resume_diff",
+    "agents_read",
+)
 
-    @cached_property
-    def by_tool(self) -> Mapping[str, Action | None]:
-        """The action of every tool; None for one that concerns no single skill."""
-        return {
-            **dict.fromkeys(self.load, Action.LOAD),
-            **dict.fromkeys(self.read, Action.READ),
-            **dict.fromkeys(self.run, Action.RUN),
-            **dict.fromkeys(self.other),
-        }
+TOOL_ACTIONS: Mapping[str, Action | None] = {
+    **{tool: action for action, tools in TOOLS.items() for tool in tools},
+    **dict.fromkeys(_OTHERS),
+}
+"""The action of every tool; None for one that concerns no single skill."""
 
-    def action(self, tool: str) -> Action | None:
-        """Return what `tool` does with a skill; None for a tool that concerns no single one, or that is not known."""
-        return self.by_tool.get(tool)
+DENYING: Mapping[Action, frozenset[str]] = {
+    action: frozenset((*TOOLS[Action.LOAD], *tools)) for action, tools in TOOLS.items()
+}
+"""The tools whose denial denies an action: a skill that must not be loaded is not read or run either."""
 
-    def rule_tool(self, action: Action) -> str:
-        """Return the tool that a new rule about `action` names."""
-        return self._by_action[action][0]
+ALLOWING: Mapping[Action, frozenset[str]] = {**DENYING, Action.RUN: frozenset(TOOLS[Action.RUN])}
+"""The tools whose permission permits an action: to load a skill includes its files, not its commands."""
 
-    def denying(self, action: Action) -> frozenset[str]:
-        """Return the tools whose denial denies `action`: a skill that must not be loaded is not read or run either."""
-        return self._denying[action]
+# The answers of these tools depend on what their session was shown before, or on what its user agreed to.
+SESSION_TOOLS = (
+    "load_skill",
+    "read_skill_file",
+    "skill_load",
+    "context_inspect",
+    "agents_context",
+    "agents_resolve",
+    "agents_resume_diff",
+    "agents_read",
+    "Skill",
+    "run_skill_command",
+)
 
-    def allowing(self, action: Action) -> frozenset[str]:
-        """Return the tools whose permission permits `action`: to load a skill includes its files, not its commands."""
-        return self._allowing[action]
 
-    @cached_property
-    def _by_action(self) -> Mapping[Action, tuple[str, ...]]:
-        return {Action.LOAD: self.load, Action.READ: self.read, Action.RUN: self.run}
-
-    @cached_property
-    def _denying(self) -> Mapping[Action, frozenset[str]]:
-        return {action: frozenset((*self.load, *tools)) for action, tools in self._by_action.items()}
-
-    @cached_property
-    def _allowing(self) -> Mapping[Action, frozenset[str]]:
-        return {**self._denying, Action.RUN: frozenset(self.run)}
+def rule_tool(action: Action) -> str:
+    """Return the tool that a new rule about `action` names."""
+    return TOOLS[action][0]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated
 
-from skillhub_mcp._util.safe_json import BadJson, read_format
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from skillhub_mcp._util.safe_json import absolute_path, format_text, read_format
 from skillhub_mcp.skills.model import Trust
 
 _FORMAT = 1
-_PROJECTS = "projects"
-_DIGEST = "sha256:"
+_Path = Annotated[str, AfterValidator(absolute_path)]
 
 
 class TrustMode(str, Enum):
@@ -33,7 +33,7 @@ class TrustMode(str, Enum):
 class TrustRecord:
     """The digests that a person agreed to, by the root of the project and the directory of skills in it."""
 
-    projects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    projects: Mapping[_Path, Mapping[_Path, Annotated[str, Field(pattern="^sha256:")]]] = field(default_factory=dict)
 
     def digest(self, project: str, place: str) -> str | None:
         """Return the digest that was agreed to, or None."""
@@ -58,31 +58,15 @@ class TrustRecord:
 NO_AGREEMENT = TrustRecord()
 
 
+_RECORD = TypeAdapter(TrustRecord)
+
+
 def parse_trust(text: str) -> TrustRecord:
     """Return the record that a file holds. Raises BadJson."""
-    projects = read_format(text, _FORMAT).get(_PROJECTS, {})
-    if not isinstance(projects, dict):
-        raise BadJson(f'"{_PROJECTS}" must be an object')
-    return TrustRecord({_path(_PROJECTS, root): _places(root, places) for root, places in projects.items()})
+    return read_format(text, _FORMAT, _RECORD)
 
 
-def trust_text(record: TrustRecord, before: str | None = None) -> str:
-    """Return the content of the file for `record`, keeping what else its text `before` held."""
-    kept = {} if before is None else read_format(before, _FORMAT)
+def trust_text(record: TrustRecord) -> str:
+    """Return the content of the file for `record`."""
     projects = {root: dict(sorted(places.items())) for root, places in sorted(record.projects.items()) if places}
-    return json.dumps(kept | {"format": _FORMAT, _PROJECTS: projects}, ensure_ascii=False, indent=2) + "\n"
-
-
-def _places(root: str, value: object) -> Mapping[str, str]:
-    where = f"{_PROJECTS}[{root!r}]"
-    if not isinstance(value, dict) or not all(
-        isinstance(digest, str) and digest.startswith(_DIGEST) for digest in value.values()
-    ):
-        raise BadJson(f"{where} must be an object of directories, each with a {_DIGEST} digest")
-    return {_path(where, place): digest for place, digest in value.items()}
-
-
-def _path(where: str, path: str) -> str:
-    if not os.path.isabs(path):
-        raise BadJson(f"{where} has the key {path!r}, which is no absolute path")
-    return path
+    return format_text(_FORMAT, {"projects": projects})

@@ -33,26 +33,16 @@ class KnownNames:
 
     skills: Sequence[Skill]
 
-    def unknown_to_rules(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
-        """Return those of `names`, as rules have them, that no skill has."""
-        return self._unknown(names, {name for skill in self.skills for name in (skill.name, skill.alias)})
-
-    def unknown_skills(self, visibility: Visibility) -> tuple[UnknownName, ...]:
-        """Return the names in a filter that no skill has."""
+    def unknown_skills(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
+        """Return those of `names` that no skill has. A glob or a group may wait for its first skill."""
         known = {fold_name(name) for skill in self.skills for name in (skill.name, skill.alias)}
-        return self._unknown(sorted(visibility.names or ()), known)
+        exact = (name for name in sorted(names) if not is_selector(name))
+        return _unknown(exact, known, {skill.alias or skill.name for skill in self.skills})
 
-    def unknown_categories(self, visibility: Visibility) -> tuple[UnknownName, ...]:
-        """Return the categories in a filter that no skill has."""
+    def unknown_categories(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
+        """Return those of `names` that are no skill's category."""
         categories = {skill.category for skill in self.skills if skill.category is not None}
-        known = set(map(fold_name, categories))
-        return _unknown((one for one in sorted(visibility.categories or ()) if fold_name(one) not in known), categories)
-
-    def _unknown(self, names: Iterable[str], known: Collection[str]) -> tuple[UnknownName, ...]:
-        # A glob or a group may wait for its first skill.
-        exact = (name for name in names if not is_selector(name))
-        unknown = (name for name in exact if name not in known and fold_name(name) not in known)
-        return _unknown(unknown, {skill.alias or skill.name for skill in self.skills})
+        return _unknown(sorted(names), set(map(fold_name, categories)), categories)
 
 
 def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:
@@ -60,7 +50,7 @@ def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bo
     named = {one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None}
     what = "has rules for skills that are not here: "
     fix = "correct them" + (", or `skillhub allow --forget NAME`" if changeable else " there, or remove them")
-    return _problems(path, what, known.unknown_to_rules(sorted(named)), fix)
+    return _problems(path, what, known.unknown_skills(named), fix)
 
 
 def tokens_problems(known: KnownNames, path: str, tokens: Tokens) -> tuple[Problem, ...]:
@@ -82,9 +72,9 @@ def _filter_problems(
 ) -> tuple[Problem, ...]:
     """Return the unknown names of a filter. With names of skills, its categories have no effect."""
     if visibility.names is not None:
-        unknown, kind, subject = known.unknown_skills(visibility), "skills", about[0]
+        unknown, kind, subject = known.unknown_skills(visibility.names), "skills", about[0]
     else:
-        unknown, kind, subject = known.unknown_categories(visibility), "categories", about[1]
+        unknown, kind, subject = known.unknown_categories(visibility.categories or ()), "categories", about[1]
     if visibility.is_empty:
         what, fix = f"is set and names nothing: {empty}", "name something, or unset it to serve every skill"
         return (Problem(subject, what, fix),)
@@ -100,5 +90,9 @@ def _problems(about: str, what: str, unknown: tuple[UnknownName, ...], fix: str)
     return (Problem(about, f"{what}{shown}", fix),) if unknown else ()
 
 
-def _unknown(names: Iterable[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
-    return tuple(UnknownName(name, next(iter(near_names(name, offered, limit=1)), "")) for name in names)
+def _unknown(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
+    return tuple(
+        UnknownName(name, next(iter(near_names(name, offered, limit=1)), ""))
+        for name in names
+        if fold_name(name) not in known
+    )

@@ -13,9 +13,8 @@ from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.errors import ConfirmationRequired
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.observers.audit import process_owner
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import SESSION_TOOLS, TOOL_ACTIONS, Action
 from skillhub_mcp.project import ClientDirectories, Project
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
@@ -127,10 +126,9 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
                 hub.observer,
                 options.transport,
                 caller=process_owner if over_stdio else caller_name,
-                tools=TOOL_ACTIONS,
                 stateless=options.stateless,
             ),
-            ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
+            ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS),
             *([] if options.client is None else [ClientProjectMiddleware(hub, options.client)]),
             sessions,
             *([_hook_middleware(options)] if options.hooks else []),
@@ -171,7 +169,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
 def _hook_middleware(options: ServerOptions) -> HookMiddleware:
     from skillhub_mcp.server.middleware.hooks import HookMiddleware  # only servers with hooks pay for it
 
-    return HookMiddleware(options.hooks, cwd=lambda: options.project().cwd, tools=TOOL_ACTIONS)
+    return HookMiddleware(options.hooks, cwd=lambda: options.project().cwd)
 
 
 def _add_tool_sets(

@@ -14,8 +14,7 @@ from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, reached
 
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 
 pytestmark = pytest.mark.slow
 
@@ -164,6 +163,6 @@ def test_a_hook_gets_the_arguments_of_its_tool_and_the_request(environment: dict
 
 
 def test_every_tool_that_returns_a_skill_is_tested() -> None:
-    handing = {name for name in TOOL_ACTIONS.by_tool if TOOL_ACTIONS.action(name) is not None}
-    assert handing == {way for way in TO_THE_BODY if way in TOOL_ACTIONS.by_tool}
-    assert {TOOL_ACTIONS.action(name) for name in handing} == set(Action)
+    handing = {name for name in TOOL_ACTIONS if TOOL_ACTIONS.get(name) is not None}
+    assert handing == {way for way in TO_THE_BODY if way in TOOL_ACTIONS}
+    assert {TOOL_ACTIONS.get(name) for name in handing} == set(Action)

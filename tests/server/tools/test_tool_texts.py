@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.server.sessions import in_process
 
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def tools(request: pytest.FixtureRequest, hub_environment: Environment) -> list[
 
 
 def test_every_tool_text_says_when_to_call_what_returns_and_what_next(tools: list[Tool]) -> None:
-    assert {tool["name"] for tool in tools} | {"agents_read"} == set(TOOL_ACTIONS.by_tool)
+    assert {tool["name"] for tool in tools} | {"agents_read"} == set(TOOL_ACTIONS)
     for tool in tools:
         text = tool["description"]
         for said in (WHEN, BACK, NEXT):
@@ -72,4 +72,4 @@ def test_a_set_alone_names_no_tool_that_it_lacks(tools: str, hub_environment: En
             return {tool.name for tool in offered}, " ".join([*said, *shown])
 
     offered, text = asyncio.run(texts())
-    assert {name for name in TOOL_ACTIONS.by_tool if "_" in name and re.search(rf"\b{name}\b", text)} <= offered
+    assert {name for name in TOOL_ACTIONS if "_" in name and re.search(rf"\b{name}\b", text)} <= offered

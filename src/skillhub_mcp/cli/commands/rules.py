@@ -14,11 +14,10 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles, UnreadableRules
 from skillhub_mcp.policy.files import change_rules
 from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import DENYING, Action, rule_tool
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
@@ -68,8 +67,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.dry_run:
         removed = change_rules(
             own.path,
-            what=own.what,
-            tools=TOOL_ACTIONS,
             put=[ListedRule(args.command, rule) for rule in rules],
             forget=forgotten,
             # A first rule changes nothing for other skills.
@@ -77,7 +74,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
     with open_hub(options) as hub:
         known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
-    unknown = known.unknown_to_rules(rule.skill_name or "" for rule in rules)
+    unknown = known.unknown_skills(rule.skill_name or "" for rule in rules)
     notes = [*(f"warning: no skill matches {one}" for one in unknown), *_still_denied(action, rules, files)]
     if args.json:
         gone = [{"list": one.verdict, "rule": one.rule.as_json()} for one in removed]
@@ -99,7 +96,7 @@ def _rule(typed: str, action: Action) -> PermissionRule:
         alias = safe_alias(name)
         reason = f"{name!r} is not a name in lower-case kebab-case"
         raise InvalidArgument("NAME", reason, hint=f"try {alias!r}" if alias else None)
-    return PermissionRule(TOOL_ACTIONS.rule_tool(action), name)
+    return PermissionRule(rule_tool(action), name)
 
 
 def _running_rule(rule: PermissionRule, args: argparse.Namespace, options: Mapping[str, str]) -> PermissionRule:
@@ -149,15 +146,15 @@ def _show(files: RuleFiles, options: Mapping[str, str], *, as_json: bool) -> int
 
 def _others(files: RuleFiles) -> tuple[Decision, Decision]:
     """Return what is decided about loading and running skills without a rule."""
-    own = files.in_force().own
-    return own.decide(Action.LOAD, (), tools=TOOL_ACTIONS), own.decide(Action.RUN, (), tools=TOOL_ACTIONS)
+    own = files.read()[0].own
+    return own.decide(Action.LOAD, ()), own.decide(Action.RUN, ())
 
 
 def _others_text(files: RuleFiles) -> str:
     if files.own.read() is None and files.read_project() is None:
         return "No rules: everything is allowed."
     load, run = _others(files)
-    every = "Every other skill" if any(one.rule.skill_name for one in files.in_force().own.listed()) else "Every skill"
+    every = "Every other skill" if any(one.rule.skill_name for one in files.read()[0].own.listed()) else "Every skill"
     said = {Decision.DENY: "is denied", Decision.ALLOW: "is allowed", Decision.CONFIRM: "requires your consent"}
     if load in (run, Decision.DENY):
         return f"{every} {said[load]}."
@@ -165,7 +162,7 @@ def _others_text(files: RuleFiles) -> str:
 
 
 def _check_is_ruled(rule: PermissionRule, rules: Rules, path: str) -> None:
-    if any(one.rule.concerns_the_same(rule, TOOL_ACTIONS) for one in rules.listed()):
+    if any(one.rule.concerns_the_same(rule) for one in rules.listed()):
         return
     names = [one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None]
     hint = did_you_mean(rule.skill_name or "", names, "`skillhub allow` lists the rules")
@@ -184,14 +181,13 @@ def _present_digest(rule: PermissionRule, options: Mapping[str, str]) -> str | N
 def _still_denied(action: Action, rules: Sequence[PermissionRule], files: RuleFiles) -> list[str]:
     """Return a note for each rule that still denies what was allowed: a denial counts in every file."""
     return [
-        f"{shown_path(file.path)} has deny {_about(one.rule)}, which still counts"
+        f"{shown_path(file.path)} has deny {_about(denial)}, which still counts"
         for rule in rules
-        for file, found in files.usable()
-        for one in found.listed()
-        if one.verdict == "deny"
-        and (file is not files.own or one.rule != rule)
-        and one.rule.tool in TOOL_ACTIONS.denying(action)
-        and one.rule.skill_name in (None, rule.skill_name)
+        for file in files.usable()
+        for denial in file.rules.deny
+        if (file.of_project or denial != rule)
+        and denial.tool in DENYING[action]
+        and denial.skill_name in (None, rule.skill_name)
     ]
 
 

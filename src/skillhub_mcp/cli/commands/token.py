@@ -117,8 +117,8 @@ def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
         known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
     categories = sorted({skill.category for skill in known.skills if skill.category})
     for kind, unknown in (
-        ("skill", known.unknown_skills(visibility)),
-        ("category", known.unknown_categories(visibility)),
+        ("skill", known.unknown_skills(visibility.names or ())),
+        ("category", known.unknown_categories(visibility.categories or ())),
     ):
         for one in unknown:
             guess = f"; did you mean {one.near!r}?" if one.near else ""

@@ -16,7 +16,6 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.policy.decision_source import RulesAt
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
 from skillhub_mcp.settings import Settings, settings_of
@@ -75,9 +74,7 @@ def _elsewhere(name: str, path: AskedPath | None, places: Sequence[UnsearchedPla
 
 
 def _deciding(settings: Settings) -> Deciding:
-    files = rule_files(project_of(settings).root)
-    rules = tuple(RulesAt(file.path, found, of_project=file is files.project) for file, found in files.usable())
-    return Deciding(rules, choices_path())
+    return Deciding(rule_files(project_of(settings).root).usable(), choices_path())
 
 
 def _asked_path(name: str) -> AskedPath | None:

@@ -28,7 +28,7 @@ from skillhub_mcp.disclosure.project_skills import ProjectSkills
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable, SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Access, Grant
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 from skillhub_mcp.sanitize import for_model, path_for_model, shortened
 from skillhub_mcp.server.error_responses import known_cause
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
@@ -74,7 +74,7 @@ class ConsentMiddleware(Middleware):
         tools = await call_next(context)
         if self._access.may_run():
             return tools
-        return [tool for tool in tools if self._access.tools.action(tool.name) is not Action.RUN]
+        return [tool for tool in tools if TOOL_ACTIONS.get(tool.name) is not Action.RUN]
 
     async def on_call_tool(
         self,
@@ -159,7 +159,7 @@ class ConsentMiddleware(Middleware):
                 log.warning("%s (%s): the user is asked again next time", error.message, error.path)
 
     def _action(self, required: ConfirmationRequired) -> Action:
-        action = self._access.tools.action(required.tool)
+        action = TOOL_ACTIONS.get(required.tool)
         assert action is not None  # noqa: S101 - for the type checker: `Policy.check` names a tool of an action
         return action
 
@@ -260,7 +260,7 @@ class TrustQuestionMiddleware(Middleware):
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
         client = context.fastmcp_context
-        loads = self._hub.access.tools.action(context.message.name) is Action.LOAD
+        loads = TOOL_ACTIONS.get(context.message.name) is Action.LOAD
         if client is not None and loads and can_ask(client):
             question = await self._answered_or_asked(client, context.message)
             if question is not None:

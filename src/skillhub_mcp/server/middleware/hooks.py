@@ -20,8 +20,8 @@ from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
 from skillhub_mcp.errors import BlockedByHook
 from skillhub_mcp.execution.hooks import Hook, HookEvent, run_hook
-from skillhub_mcp.policy.gate import SkillUse, gated
-from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.policy.hook_gate import SkillUse, gated
+from skillhub_mcp.policy.tool_actions import TOOLS, Action
 from skillhub_mcp.skills.model import SKILL_FILE
 
 log = logging.getLogger(__name__)
@@ -40,13 +40,12 @@ _SKILL_ARGUMENT = {
 class HookMiddleware(Middleware):
     """Runs hooks one after another: one that fails before a call stops it, one that fails after it is logged."""
 
-    def __init__(self, hooks: Sequence[Hook], *, cwd: Callable[[], str], tools: ToolActions) -> None:
+    def __init__(self, hooks: Sequence[Hook], *, cwd: Callable[[], str]) -> None:
         self._hooks = tuple(hooks)
         self._cwd = cwd
-        self._tools = tools
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
-        request = _Request(self._hooks, self._cwd(), self._tools, context.method or "")
+        request = _Request(self._hooks, self._cwd(), context.method or "")
         token = _REQUEST.set(request)
         try:
             with gated(request.stand_before):
@@ -57,7 +56,7 @@ class HookMiddleware(Middleware):
     @contextmanager
     def standing_before(self, method: str) -> Iterator[None]:
         """Let the hooks stand before each use of a skill while this lasts, for a request that is none of MCP."""
-        with gated(_Request(self._hooks, self._cwd(), self._tools, method).stand_before):
+        with gated(_Request(self._hooks, self._cwd(), method).stand_before):
             yield
 
     async def on_call_tool(
@@ -89,10 +88,9 @@ class HookMiddleware(Middleware):
 class _Request:
     """One request, the hooks that it passes, and what they were asked already."""
 
-    def __init__(self, hooks: Sequence[Hook], cwd: str, tools: ToolActions, method: str) -> None:
+    def __init__(self, hooks: Sequence[Hook], cwd: str, method: str) -> None:
         self._hooks = hooks
         self._cwd = cwd
-        self._tools = tools
         self._method = method
         self._tool = ""
         self._arguments: Mapping[str, object] = {}
@@ -139,9 +137,9 @@ class _Request:
         if use.action is Action.READ:
             yield (*called, _READ)
         if use.action is Action.LOAD:
-            yield (*called, _LOAD) if called else (_LOAD, *self._tools.load)
+            yield (*called, _LOAD) if called else (_LOAD, *TOOLS[Action.LOAD])
         elif use.action is Action.READ and _is_instructions(use):
-            yield (_LOAD, *self._tools.load)
+            yield (_LOAD, *TOOLS[Action.LOAD])
 
     def _input(self, tool: str, use: SkillUse) -> Mapping[str, object]:
         """Return what `tool` would have been called with for `use`."""

@@ -30,7 +30,7 @@ from skillhub_mcp.events import (
     UseEvent,
     observe,
 )
-from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 from skillhub_mcp.server.callers import NAMELESS
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.middleware.sessions import Transport, is_stateless
@@ -46,7 +46,7 @@ _SHOWN_URI = 300
 
 
 class RequestEventsMiddleware(Middleware):
-    """The outermost middleware. `caller` returns the name of the caller, if there is one; `tools` are those known.
+    """The outermost middleware. `caller` returns the name of the caller, if there is one.
 
     A `stateless` server has no sessions, whatever id a client makes up.
     """
@@ -57,14 +57,12 @@ class RequestEventsMiddleware(Middleware):
         transport: Transport,
         *,
         caller: Callable[[], str | None],
-        tools: ToolActions,
         stateless: bool = False,
     ) -> None:
         self._observer = observer
         self._has_sessions = transport == "http" and not stateless
         self._transport = transport
         self._caller = caller
-        self._tools = tools
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         if _is_internal(context):
@@ -98,7 +96,7 @@ class RequestEventsMiddleware(Middleware):
                 pass
 
     def _tool(self, context: MiddlewareContext[Any]) -> str:
-        return _known(_field(context.message, "name"), self._tools.by_tool) if context.method == "tools/call" else ""
+        return _known(_field(context.message, "name"), TOOL_ACTIONS) if context.method == "tools/call" else ""
 
     def _requested_use(self, context: MiddlewareContext[Any]) -> UseEvent | None:
         """Return the use that a request asked for, if it did not reach the hub."""
@@ -109,7 +107,7 @@ class RequestEventsMiddleware(Middleware):
         if not isinstance(arguments, Mapping):
             return None
         skill = next((_text(arguments[key]) for key in _SKILL_ARGUMENTS if arguments.get(key)), "")
-        action = self._tools.action(self._tool(context))
+        action = TOOL_ACTIONS.get(self._tool(context))
         if action is Action.LOAD:
             return UseEvent(action="load", skill=skill)
         if action is Action.READ:

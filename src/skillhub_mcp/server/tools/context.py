@@ -19,7 +19,7 @@ from skillhub_mcp.disclosure.hits import descriptions
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
 from skillhub_mcp.policy.access import Access
-from skillhub_mcp.policy.gate import SkillUse, pass_gate
+from skillhub_mcp.policy.hook_gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import all_for_model
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
