@@ -228,9 +228,9 @@ def terminal_progress(what: str = "updating the index") -> Iterator[ProgressCall
     if _progress is not None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _report_step if _progress is not None else _no_progress
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-    columns_ = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns_ = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     _progress = Progress(*columns_, console=rich_console(sys.stderr), transient=True)
     _progress.add_task(what, total=None)
     timer = threading.Timer(_PROGRESS_DELAY_SECONDS, _start_progress, [_progress])
