@@ -41,7 +41,7 @@ from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.catalogue import estimate_tokens  # noqa: E402 - as above
 from skillhub_mcp.locks.lock_file import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
-from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.settings import GROUPS, SETTINGS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.settings.values import Setting  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, MAX_DIRECTORIES, ClientSkills  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
@@ -50,15 +50,15 @@ from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 
 def settings() -> str:
     """Return the page of every environment variable."""
     sections = []
-    for group in GROUPS:
+    for title, group in GROUPS.items():
         rows = [
             f"- {' or '.join(f'`{name}`' for name in (setting.name, *setting.aliases))}"
             + (f" ({notes})" if (notes := _notes(setting)) else "")
             + f": {plain(setting.meaning)}"
-            for setting in group.settings
+            for setting in group
         ]
-        sections.append(f"## {group.title}\n\n" + "\n".join(rows))
-    forgiving = [f"`{setting.name}`" for group in GROUPS for setting in group.settings if setting.forgiving]
+        sections.append(f"## {title}\n\n" + "\n".join(rows))
+    forgiving = [f"`{setting.name}`" for setting in SETTINGS if setting.forgiving]
     return page(
         "Settings",
         "settings/values.py",

@@ -28,7 +28,7 @@ DOCUMENTS = sorted(
     if (name := path.relative_to(PROJECT).as_posix()) not in _OTHER
 )
 PARSER = make_parser()
-SETTINGS = {name for group in GROUPS for setting in group.settings for name in (setting.name, *setting.aliases)}
+SETTINGS = {name for settings in GROUPS.values() for setting in settings for name in (setting.name, *setting.aliases)}
 # Of the tests, and of shells.
 # What tests, and commands of skills, find in their environment.
 _NOT_SETTINGS = {"SKILLHUB_KILLS", "SKILLHUB_OUTPUT_DIR", "SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}

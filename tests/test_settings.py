@@ -16,7 +16,7 @@ from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.redaction import redacted
-from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings, unknown_settings
+from skillhub_mcp.settings import SETTINGS, Settings, read_settings, unknown_settings
 
 HOME = "/home/somebody"
 
@@ -38,7 +38,7 @@ DEFAULTS: dict[str, object] = {
     "SEARCH_CONFIDENCE": 0.2,
     "SEARCH_MODE": "auto",
     "SEARCH_FIELDS": ("name", "description", "tags", "category", "body"),
-    "SEARCH_RERANK": "off",
+    "SEARCH_RERANK": "0",
     "SEARCH_RERANK_MODEL": "",
     "MAX_FILE_BYTES": 65_536,
     "ALLOWED_COMMANDS": ("python", "uv", "node", "cat", "ls", "grep"),
@@ -111,7 +111,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SEARCH_CONFIDENCE": ("0.25", 0.25),
     "SEARCH_MODE": ("Hybrid", "hybrid"),
     "SEARCH_FIELDS": ("category, Name", ("name", "category")),
-    "SEARCH_RERANK": ("no", "off"),
+    "SEARCH_RERANK": ("no", "0"),
     "SEARCH_RERANK_MODEL": (" m ", "m"),
     "MAX_FILE_BYTES": ("100", 100),
     "ALLOWED_COMMANDS": ("node, cat,,cat", ("node", "cat")),
@@ -119,7 +119,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "EXEC_MAX_OUTPUT_BYTES": ("10", 10),
     "SKILLHUB_SANDBOX": (" Off", "off"),
     "SKILLHUB_OUTPUT_DIRS": (f"/srv/out{os.pathsep}/srv/more", ("/srv/out", "/srv/more")),
-    "SKILLHUB_LOG_LEVEL": ("warn", "WARNING"),
+    "SKILLHUB_LOG_LEVEL": ("warn", "WARN"),
     "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
     "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
     "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
@@ -182,7 +182,7 @@ BAD = [
     ("SEARCH_LIMIT", "9" * 5_000, "must be a whole number from 1 to 100"),
     ("SEARCH_THRESHOLD", "nan", "must be a number from 0 to 1"),
     ("SEARCH_CONFIDENCE", "-1", "must be a number from 0 to 1"),
-    ("SEARCH_RERANK", "maybe", "must be 0, 1 (a model of the provider) or local"),
+    ("SEARCH_RERANK", "maybe", "must be one of 0, 1, local"),
     ("SEARCH_RERANK", "local", "requires SEARCH_RERANK_MODEL, which is not set"),
     ("EMBEDDING_PROVIDER", "onnx", "requires EMBEDDING_MODEL, which is not set"),
     ("SEARCH_RERANK", "1", "requires the provider openai or gemini, but EMBEDDING_PROVIDER is auto"),
@@ -195,7 +195,7 @@ BAD = [
     ("SKILLHUB_OUTPUT_DIRS", os.pathsep, "must name at least one directory"),
     ("SKILLHUB_SANDBOX", "none", "must be one of bubblewrap, off"),
     ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
-    ("SKILLHUB_LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR"),
+    ("SKILLHUB_LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARN, WARNING, ERROR"),
     ("SKILLHUB_REFRESH_SECONDS", "0", "must be a number from 0.2 to 86400"),
     ("SKILLHUB_MIRROR_DIR", "s3://bucket/mirror", "must be a local path"),
     ("SKILLHUB_STRICT", "2", SWITCH),
@@ -248,11 +248,7 @@ def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def named(settings: Settings) -> dict[str, object]:
-    return {
-        setting.name: getattr(getattr(settings, group.name), setting.field)
-        for group in GROUPS
-        for setting in group.settings
-    }
+    return {setting.name: getattr(getattr(settings, setting.group), setting.field) for setting in SETTINGS}
 
 
 @pytest.mark.acceptance("S2-68")
@@ -720,4 +716,4 @@ def test_a_working_directory_that_a_client_did_not_expand_counts_as_unset() -> N
 
 
 def test_there_are_at_most_seventy_settings() -> None:
-    assert sum(len(group.settings) for group in GROUPS) <= 70
+    assert len(SETTINGS) <= 70

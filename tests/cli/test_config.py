@@ -33,9 +33,9 @@ def test_the_text_has_two_lines_per_setting_below_the_title_of_its_group(skillhu
     lines = skillhub("config", SEARCH_LIMIT="7").out.splitlines()
     assert len(lines) == 2 * len(SETTINGS) + 2 * len(GROUPS) - 1
     titles = [line for line in lines if line and not line.startswith(" ")]
-    assert titles == [group.title for group in GROUPS]
+    assert titles == list(GROUPS)
     search = lines[lines.index("Search") + 1 : lines.index("Embeddings") - 1]
-    assert len(search) == 2 * len(next(group for group in GROUPS if group.name == "search").settings)
+    assert len(search) == 2 * len(GROUPS["Search"])
     assert "  SEARCH_LIMIT=7   (environment (SEARCH_LIMIT); default: 10)" in lines
     assert "  EMBEDDING_MODEL=   (default: empty)" in lines
 

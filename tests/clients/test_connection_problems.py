@@ -19,6 +19,7 @@ from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioSer
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import MisplacedEntry, RegisteredFile
 from skillhub_mcp.clients.table import client_named
+from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.snapshot import Problem
 
 VERSION = "1.2.3"
@@ -181,19 +182,19 @@ def test_what_is_two_clients_or_two_libraries_is_not_told() -> None:
     assert repeated(tried) == ()
 
 
-def test_a_variable_of_an_entry_that_is_no_setting_is_told_with_what_it_may_mean() -> None:
+def test_unknown_settings_in_a_client_entry_are_reported() -> None:
     sets = StdioServer(
         "/opt/skillhub-mcp", (), {"SKILLHUB_ROOTS": "hub", "SKILLHUB_ENABLED_SKILL": "a"}, ("SKILLHUB_TOK",)
     )
-    guesses = {"SKILLHUB_ENABLED_SKILL": ": did you mean SKILLHUB_ENABLED_SKILLS?", "SKILLHUB_TOK": ""}
-    first, second = misspelt_settings(Tried(connection(sets), ANSWERED), guesses)
+    problems = {one.name: one.problem for one in unknown_settings(["SKILLHUB_ENABLED_SKILL", "SKILLHUB_TOK"])}
+    first, second = misspelt_settings(Tried(connection(sets), ANSWERED), problems)
     assert first.subject == second.subject == FILE
     assert first.message == (
         "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is not a setting and has no effect: "
         "did you mean SKILLHUB_ENABLED_SKILLS?"
     )
-    assert second.message.endswith("sets SKILLHUB_TOK, which is not a setting and has no effect")
+    assert "sets SKILLHUB_TOK, which is not a setting and has no effect" in second.message
     # Also of one that was not started; and of another program it is not our business.
-    assert misspelt_settings(Tried(connection(sets), untried="it is the project's"), guesses) == (first, second)
-    assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), guesses) == ()
-    assert misspelt_settings(Tried(connection(HttpServer("http://127.0.0.1/mcp", ""))), guesses) == ()
+    assert misspelt_settings(Tried(connection(sets), untried="it is the project's"), problems) == (first, second)
+    assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), problems) == ()
+    assert misspelt_settings(Tried(connection(HttpServer("http://127.0.0.1/mcp", ""))), problems) == ()

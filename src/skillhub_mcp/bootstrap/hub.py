@@ -268,7 +268,7 @@ def choose_reranker(settings: Settings) -> Reranker | None:
         from skillhub_mcp.search.rerankers.local import LocalReranker  # loaded only if it is used
 
         return LocalReranker(local_path(chosen.rerank_model))
-    if chosen.rerank == "off" or provider.provider not in ("openai", "gemini"):
+    if chosen.rerank == "0" or provider.provider not in ("openai", "gemini"):
         return None
     return make_reranker(
         provider.provider,

@@ -162,8 +162,8 @@ def _merged(found: Sequence[Findings]) -> Findings:
     )
 
 
-def misspelt_settings(tried: Tried, guesses: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return the variables of our entry that are not settings; `guesses` has them, each with the one it may mean."""
+def misspelt_settings(tried: Tried, problems: Mapping[str, str]) -> tuple[Problem, ...]:
+    """Return the variables of our entry that are not settings; `problems` says what is wrong with each."""
     server = tried.connection.server
     if not isinstance(server, StdioServer) or not tried.leads_to_us:
         return ()
@@ -171,10 +171,10 @@ def misspelt_settings(tried: Tried, guesses: Mapping[str, str]) -> tuple[Problem
     return tuple(
         Problem(
             tried.connection.path,
-            f"{entry} sets {name}, which is not a setting and has no effect{guesses[name]}",
+            f"{entry} sets {name}, which {problems[name]}",
             "correct the name there, or remove it",
         )
-        for name in sorted({*server.environment, *server.variables} & set(guesses))
+        for name in sorted({*server.environment, *server.variables} & set(problems))
     )
 
 

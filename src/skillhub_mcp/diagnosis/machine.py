@@ -73,8 +73,7 @@ def check_settings(installation: Installation) -> CheckResult:
     return CheckResult(
         problems=problems,
         warnings=[
-            Problem(one.name, f"is not a setting and has no effect{one.guess}", "correct the name, or unset it")
-            for one in unknown_settings(os.environ)
+            Problem(one.name, one.problem, "correct the name, or unset it") for one in unknown_settings(os.environ)
         ],
     )
 
@@ -219,7 +218,7 @@ def _json(tried: Tried) -> dict[str, object]:
 def _misspelt(tried: Tried) -> Sequence[Problem]:
     server = tried.connection.server
     named = (*server.environment, *server.variables) if isinstance(server, StdioServer) else ()
-    return misspelt_settings(tried, {one.name: one.guess for one in unknown_settings(named)})
+    return misspelt_settings(tried, {one.name: one.problem for one in unknown_settings(named)})
 
 
 def _try(connection: Connection, machine: Machine) -> Tried:

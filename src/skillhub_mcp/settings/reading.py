@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from annotated_types import Ge, Le
@@ -22,6 +22,7 @@ from skillhub_mcp.redaction import REDACTED, redacted
 from skillhub_mcp.settings.types import is_bucket, listed, local_path
 from skillhub_mcp.settings.values import BY_NAME, EVERY, SETTINGS, Setting, Settings
 
+_OWN_FILE = "~/.config/skillhub/settings.toml"
 _PREFIX = "SKILLHUB_"
 _MOST_CHARACTERS = 64 * 1024
 # What replaces a setting that earlier versions had.
@@ -40,12 +41,15 @@ _SUCCESSORS = {
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """Where a setting's text `raw` came from; `problem` says why another one is not used."""
+    """A setting's text `raw`, the variable `name` or settings file `path` that it is from, and why no other is used."""
 
     setting: Setting
     raw: str = field(repr=False)
     source: str = "default"
     problem: str | None = None
+    name: str = ""
+    path: str = ""
+    of_project: bool = False
 
     @property
     def shown(self) -> str:
@@ -61,22 +65,23 @@ class SettingSource:
 
 
 class UnknownSetting(NamedTuple):
-    """A variable that looks like a setting of SkillHub and is none; `near` is what it may mean, or empty."""
+    """A variable that looks like a setting of SkillHub and is not; `near` is what it may mean, or empty."""
 
     name: str
     near: str
 
     def __str__(self) -> str:
-        return f"{self.name} is not a setting and has no effect{self.guess}"
+        return f"{self.name} {self.problem}"
 
     @property
-    def guess(self) -> str:
-        """The question for a person, or an empty text."""
-        return f": did you mean {self.near}?" if self.near else ""
+    def problem(self) -> str:
+        """What is wrong with it, to follow its name."""
+        guess = f": did you mean {self.near}?" if self.near else ""
+        return f"is not a setting and has no effect{guess}"
 
 
 def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
-    """Return those of the `names` of variables that begin as SkillHub's own do and are no setting, sorted."""
+    """Return the variables of `names` that look like settings and are not, sorted."""
     own = {name for name in names if name in _SUCCESSORS or name.upper().startswith(_PREFIX)}
     return tuple(UnknownSetting(name, near_setting(name)) for name in sorted(own - BY_NAME.keys()))
 
@@ -97,53 +102,36 @@ def near_setting(name: str) -> str:
     return next((by_rest[rest] for rest in near_names(plain, by_rest, limit=1)), "")
 
 
-class _Given(NamedTuple):
-    """A setting's text, the `name` that set it, the place where, and the path of a settings file."""
-
-    name: str
-    text: str
-    source: str
-    path: str = ""
-    of_project: bool = False
-
-
-# The places that set a setting, first the one that wins.
-_Layers = dict[Setting, list[_Given]]
-
-
 def read_settings(
     environment: Mapping[str, str], options: Mapping[str, str] | None = None
 ) -> tuple[Settings, tuple[SettingSource, ...]]:
     """Return the settings from options, then environment, then files, and their sources. Raises InvalidSetting."""
     problems: dict[Setting, str] = {}
-    typed = {name: _Given(name, text, "option") for name, text in (options or {}).items()}
-    variables = {name: _Given(name, text, f"environment ({name})") for name, text in environment.items() if text}
-    own = _in_file(_own_file(), problems)
-    layers: _Layers = {}
-    for setting in EVERY:
-        shells = {} if setting.name.startswith("--") else variables
-        found = (place[name] for place in (typed, shells, own) for name in setting.names if name in place)
-        layers[setting] = [one for one in found if not _is_foreign(one, problems)]
-    for name, one in _in_project(layers, problems).items():
-        after = sum(1 for other in layers[BY_NAME[name]] if not other.path)
-        layers[BY_NAME[name]].insert(after, one)
-    while True:
-        values: dict[str, dict[str, Any]] = {one.group: {} for one in EVERY}
-        for setting, given in layers.items():
-            if given:
-                values[setting.group][setting.field] = given[0].text
-        skills = values["skills"]
-        skills["roots_given"] = "roots" in skills
-        if "dirs" in skills:
-            skills.setdefault("roots", "hub")
-        try:
-            settings = Settings.model_validate(values)
-            break
-        except ValidationError as error:
-            for details in error.errors():
-                _refuse(details, layers, problems)
+    variables = _variables(environment, problems)
+    # What sets each setting, first the one that wins.
+    given = {
+        setting: [
+            SettingSource(setting, texts[name], place.format(name), name=name)
+            for texts, place in ((options or {}, "option"), (variables, "environment ({})"))
+            for name in setting.names
+            if name in texts
+        ]
+        for setting in EVERY
+    }
+    own = _in_file(expand_home(_OWN_FILE), problems)
+
+    def chosen(name: str) -> str:
+        setting = BY_NAME[name]
+        return next((one.raw for one in (*given[setting], own.get(setting)) if one), setting.default)
+
+    path = _project_file(chosen("SKILLHUB_CWD"), chosen("SKILLHUB_PROJECT_ROOT"), listed(chosen("SKILLHUB_MARKERS")))
+    of_project = _in_file(path, problems, project=True) if path else {}
+    for setting, found in given.items():
+        found += [file[setting] for file in (of_project, own) if setting in file]
+    settings = _validated(given, problems)
     _check_requirements(settings)
-    return settings, tuple(_source(one, layers[one], problems.get(one)) for one in SETTINGS)
+    found_in = [given[one][0] if given[one] else SettingSource(one, one.default) for one in SETTINGS]
+    return settings, tuple(replace(one, problem=problems.get(one.setting)) for one in found_in)
 
 
 def settings_of(options: Mapping[str, str]) -> Settings:
@@ -151,37 +139,55 @@ def settings_of(options: Mapping[str, str]) -> Settings:
     return read_settings(os.environ, options)[0]
 
 
-def _is_foreign(given: _Given, problems: dict[Setting, str]) -> bool:
-    """Whether this is a DB_PATH that is a file: many programs have a variable of that name, and ours is a directory."""
-    if given.name != "DB_PATH" or not os.path.isfile(expand_home(given.text.strip())):
-        return False
-    setting = BY_NAME[given.name]
-    shown = redacted(given.text)
-    problems[setting] = f"DB_PATH={shown!r} is a file of another program; {setting.name} sets the database"
-    return True
+def _variables(environment: Mapping[str, str], problems: dict[Setting, str]) -> dict[str, str]:
+    """Return the variables that are set, without a DB_PATH of another program, which is a file."""
+    variables = {name: text for name, text in environment.items() if text and not name.startswith("--")}
+    if os.path.isfile(expand_home(variables.get("DB_PATH", "").strip())):
+        setting, shown = BY_NAME["DB_PATH"], redacted(variables.pop("DB_PATH"))
+        problems[setting] = f"DB_PATH={shown!r} is a file of another program; {setting.name} sets the database"
+    return variables
 
 
-def _in_project(layers: _Layers, problems: dict[Setting, str]) -> dict[str, _Given]:
-    """Return what the settings file of the project says that `layers` choose. Raises InvalidSetting."""
+def _validated(given: Mapping[Setting, list[SettingSource]], problems: dict[Setting, str]) -> Settings:
+    """Return the settings. Drops invalid values that are forgiven from `given`. Raises InvalidSetting for others."""
+    while True:
+        values: dict[str, dict[str, Any]] = {one.group: {} for one in EVERY}
+        for setting, found in given.items():
+            if found:
+                values[setting.group][setting.field] = found[0].raw
+        skills = values["skills"]
+        skills["roots_given"] = "roots" in skills
+        if "dirs" in skills:
+            skills.setdefault("roots", "hub")
+        try:
+            return Settings.model_validate(values)
+        except ValidationError as error:
+            for details in error.errors():
+                setting = next(one for one in EVERY if (one.group, one.field) == details["loc"][:2])
+                problems[setting] = _forgiven(given[setting].pop(0), details)
 
-    def chosen(name: str) -> str:
-        given = layers[BY_NAME[name]]
-        return given[0].text if given else BY_NAME[name].default
 
-    path = _project_file(chosen("SKILLHUB_CWD"), chosen("SKILLHUB_PROJECT_ROOT"), listed(chosen("SKILLHUB_MARKERS")))
-    return _in_file(path, problems, project=True) if path else {}
+def _forgiven(refused: SettingSource, details: ErrorDetails) -> str:
+    """Return why pydantic refused a value. Raises InvalidSetting unless it is forgiven."""
+    cause = details.get("ctx", {}).get("error")
+    reason = str(cause) if isinstance(cause, ValueError) else _reason(refused.setting)
+    if not (refused.setting.forgiving or refused.of_project):
+        hint = getattr(cause, "hint", None) or (f"correct it in {refused.path}" if refused.path else None)
+        raise InvalidSetting(refused.name, refused.shown, reason, hint=hint)
+    return f"{refused.name}={refused.shown!r} {reason}"
 
 
-def _in_file(path: str, problems: dict[Setting, str], *, project: bool = False) -> dict[str, _Given]:
+def _in_file(path: str, problems: dict[Setting, str], *, project: bool = False) -> dict[Setting, SettingSource]:
     """Return what a settings file says. What a project may not set goes to `problems`. Raises InvalidSetting."""
-    found: dict[str, _Given] = {}
+    found: dict[Setting, SettingSource] = {}
     place = f"{'project' if project else 'settings file'} ({path})"
     for name, value in _read_file(path, within=os.path.dirname(os.path.dirname(path)) if project else "").items():
         setting = BY_NAME.get(name)
         if setting is not None and project and not setting.project:
             problems[setting] = f"{name} cannot be set by a project: {path}"
         elif setting is not None:
-            found[name] = _Given(name, _as_text(setting, value, path), place, path, project)
+            text = _as_text(setting, value, path)
+            found[setting] = SettingSource(setting, text, place, name=name, path=path, of_project=project)
         elif not project:
             near = near_setting(name)
             hint = f"did you mean {near}? " if near else ""
@@ -201,19 +207,6 @@ def _as_text(setting: Setting, value: object, path: str) -> str:
     raise InvalidSetting(setting.name, "", reason, hint=f"correct it in {path}")
 
 
-def _refuse(details: ErrorDetails, layers: _Layers, problems: dict[Setting, str]) -> None:
-    """Drop a value that pydantic refused, and note why. Raises InvalidSetting unless it is forgiven."""
-    setting = next(one for one in EVERY if (one.group, one.field) == details["loc"][:2])
-    given = layers[setting].pop(0)
-    shown = REDACTED if setting.secret else redacted(given.text)
-    cause = details.get("ctx", {}).get("error")
-    reason = str(cause) if isinstance(cause, ValueError) else _reason(setting)
-    if not (setting.forgiving or given.of_project):
-        where = f"correct it in {given.path}" if given.path else None
-        raise InvalidSetting(given.name, shown, reason, hint=getattr(cause, "hint", None) or where)
-    problems[setting] = f"{given.name}={shown!r} {reason}"
-
-
 def _reason(setting: Setting) -> str:
     """Return what is allowed, from the type and bounds of the field."""
     info: Any = setting.info
@@ -225,12 +218,6 @@ def _reason(setting: Setting) -> str:
         high = next(one.le for one in info.metadata if isinstance(one, Le))
         return f"must be a {'whole ' if kind is int else ''}number from {low} to {high}"
     return "must be one of " + ", ".join(get_args(kind))
-
-
-def _source(setting: Setting, given: list[_Given], problem: str | None) -> SettingSource:
-    if not given:
-        return SettingSource(setting, setting.default, problem=problem)
-    return SettingSource(setting, given[0].text, given[0].source, problem)
 
 
 def _check_requirements(settings: Settings) -> None:
@@ -249,7 +236,7 @@ def _check_requirements(settings: Settings) -> None:
             "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set",
             hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it; skillhub publish writes it",
         )
-    if search.rerank == "provider" and provider not in ("openai", "gemini"):
+    if search.rerank == "1" and provider not in ("openai", "gemini"):
         reason = f"requires the provider openai or gemini, but EMBEDDING_PROVIDER is {provider}"
         hint = "set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK to 0 or local"
         raise InvalidSetting("SEARCH_RERANK", "1", reason, hint=hint)
@@ -257,19 +244,15 @@ def _check_requirements(settings: Settings) -> None:
         (provider == "onnx", "EMBEDDING_PROVIDER", provider, "EMBEDDING_MODEL", embedding.model),
         (search.rerank == "local", "SEARCH_RERANK", search.rerank, "SEARCH_RERANK_MODEL", search.rerank_model),
     ):
-        if needed and not directory:
+        if not needed:
+            continue
+        if not directory:
             hint = f"set {name} to the directory of a model, with tokenizer.json and model.onnx"
             raise InvalidSetting(setting, value, f"requires {name}, which is not set", hint=hint)
         try:
-            if needed:
-                local_path(directory)
+            local_path(directory)
         except ValueError as error:
             raise InvalidSetting(name, directory, str(error)) from error
-
-
-def _own_file() -> str:
-    """Return the path of the person's settings file, which need not exist."""
-    return expand_home("~/.config/skillhub/settings.toml")
 
 
 def _project_file(cwd: str, root: str, markers: tuple[str, ...]) -> str:
@@ -311,7 +294,7 @@ def write_setting(name: str, value: str | None) -> str:
     """Set or remove one setting in the person's file and return its path. Raises InvalidSetting and OSError."""
     import tomlkit
 
-    path = _own_file()
+    path = expand_home(_OWN_FILE)
     _read_file(path)
     make_private_directory(os.path.dirname(path))
     document = tomlkit.document()

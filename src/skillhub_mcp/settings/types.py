@@ -1,4 +1,4 @@
-"""The types of settings that pydantic does not have. Each reader raises ValueError, which says what is allowed."""
+"""The types of settings that pydantic does not have. Each validator raises ValueError, which says what is allowed."""
 
 from __future__ import annotations
 
@@ -62,10 +62,6 @@ def _switch_word(text: str) -> str:
     return "1" if word in _TRUE else "0" if word in _FALSE else word
 
 
-def _optional_path(text: str) -> str:
-    return local_path(text) if text else ""
-
-
 def _database(text: str) -> str:
     # Whether a bucket is allowed depends on another setting.
     return text.strip().rstrip("/") if is_bucket(text) else local_path(text)
@@ -78,12 +74,8 @@ def _directories(text: str) -> tuple[str, ...]:
     return found
 
 
-def _optional_directories(text: str) -> tuple[str, ...]:
-    return tuple(map(os.path.abspath, _directories(text))) if text else ()
-
-
 def _bearer_token(text: str) -> str:
-    # A blank token would open the server to everybody.
+    # A blank token would let everyone in.
     if text and not text.strip():
         raise ValueError("must not be blank; unset it to have no such token")
     return text.strip()
@@ -118,7 +110,7 @@ def _ip_networks(text: str) -> tuple[str, ...] | None:
 
 
 def some_of(*allowed: str, default: tuple[str, ...] = ()) -> BeforeValidator:
-    """Return the reader of a list of words, in the order of `allowed`; `all` stands for each."""
+    """Return the validator of a list of words, in the order of `allowed`; `all` stands for each."""
 
     def read(text: str) -> tuple[str, ...]:
         if not text:
@@ -133,7 +125,7 @@ def some_of(*allowed: str, default: tuple[str, ...] = ()) -> BeforeValidator:
 
 
 def _each(pattern: str, requirement: str) -> BeforeValidator:
-    """Return the reader of a list whose every item has the form of `pattern`."""
+    """Return the validator of a list whose items match `pattern`."""
 
     def read(text: str) -> tuple[str, ...]:
         items = listed(text)
@@ -147,19 +139,6 @@ def _each(pattern: str, requirement: str) -> BeforeValidator:
 def _name_set(text: str) -> frozenset[str] | None:
     # A text without a name, such as a comma, is a filter that lets nothing pass, not the lack of one.
     return frozenset(listed(text)) if text else None
-
-
-def _log_level(text: str) -> str:
-    value = text.strip().upper()
-    return "WARNING" if value == "WARN" else value
-
-
-def _rerank(text: str) -> str:
-    known = {"local": "local", **dict.fromkeys(_TRUE, "provider"), **dict.fromkeys(_FALSE, "off")}
-    value = known.get(text.strip().lower())
-    if value is None:
-        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL)")
-    return value
 
 
 def _storage_options(text: str) -> Mapping[str, str]:
@@ -191,9 +170,11 @@ Word = Annotated[T, LOWER]
 Switch = Word[bool]
 SWITCH_WORD = BeforeValidator(_switch_word)
 Directories = Annotated[tuple[str, ...], BeforeValidator(_directories)]
-OptionalDirectories = Annotated[tuple[str, ...], BeforeValidator(_optional_directories)]
+OptionalDirectories = Annotated[
+    tuple[str, ...], BeforeValidator(lambda text: tuple(map(os.path.abspath, _directories(text))) if text else ())
+]
 LocalPath = Annotated[str, BeforeValidator(local_path)]
-OptionalPath = Annotated[str, BeforeValidator(_optional_path)]
+OptionalPath = Annotated[str, BeforeValidator(lambda text: text and local_path(text))]
 Database = Annotated[str, BeforeValidator(_database)]
 Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 NameSet = Annotated[frozenset[str] | None, BeforeValidator(_name_set)]
@@ -207,5 +188,6 @@ WebOrigins = Annotated[tuple[str, ...], _each(r"https?://[^\s/*]+", "origins, su
 IpNetworks = Annotated[tuple[str, ...] | None, BeforeValidator(_ip_networks)]
 StorageOptions = Annotated[Mapping[str, str], BeforeValidator(_storage_options)]
 SourceTokens = Annotated[Mapping[str, str], BeforeValidator(_source_tokens)]
-Rerank = Annotated[Literal["off", "provider", "local"], BeforeValidator(_rerank)]
-LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_log_level)]
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARN", "WARNING", "ERROR"], BeforeValidator(lambda text: text.strip().upper())
+]

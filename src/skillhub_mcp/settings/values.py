@@ -177,7 +177,9 @@ class SearchSettings(Group):
     fields: Annotated[tuple[str, ...], types.some_of(*FIELDS)] = setting(
         "SEARCH_FIELDS", "all", f"Fields to search: {', '.join(FIELDS)}, separated by commas, or all", project=True
     )
-    rerank: types.Rerank = setting("SEARCH_RERANK", "0", "Reorder the best hits: 0, 1 (provider) or local (a model)")
+    rerank: Annotated[Literal["0", "1", "local"], types.SWITCH_WORD] = setting(
+        "SEARCH_RERANK", "0", "Reorder the best hits: 0, 1 (provider) or local (a model)"
+    )
     rerank_model: str = setting("SEARCH_RERANK_MODEL", "", "Model that reorders; a directory if local")
 
 
@@ -334,21 +336,12 @@ class Settings(BaseModel):
         return self._client
 
 
-@dataclass(frozen=True, slots=True)
-class SettingGroup:
-    """The field `name` of `Settings`, a title for people, and the settings that are variables."""
-
-    name: str
-    title: str
-    settings: tuple[Setting, ...]
-
-
 _MODELS: dict[str, Any] = {name: info.annotation for name, info in Settings.model_fields.items()}
 # With the options of `serve`.
 EVERY: tuple[Setting, ...] = tuple(one for name, model in _MODELS.items() for one in model.settings(name))
 SETTINGS = tuple(one for one in EVERY if not one.name.startswith("--"))
-GROUPS = tuple(
-    SettingGroup(name, model.__doc__.rstrip("."), tuple(one for one in SETTINGS if one.group == name))
-    for name, model in _MODELS.items()
-)
+# By the titles of their groups.
+GROUPS: dict[str, tuple[Setting, ...]] = {
+    model.__doc__.rstrip("."): tuple(one for one in SETTINGS if one.group == name) for name, model in _MODELS.items()
+}
 BY_NAME = {name: one for one in SETTINGS for name in one.names}

@@ -44,9 +44,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             {"settings": rows, "unknown": [{"name": one.name, "near": one.near or None} for one in unknown]}
         )
     by_name = {row["name"]: row for row in rows}
-    for number, group in enumerate(GROUPS):
-        print_text(("\n" if number else "") + group.title)
-        for setting in group.settings:
+    for number, (title, settings) in enumerate(GROUPS.items()):
+        print_text(("\n" if number else "") + title)
+        for setting in settings:
             row = by_name[setting.name]
             value, problem = in_line(str(row["value"])), in_line(str(row["problem"] or ""))
             default = f"default: {row['default'] or 'empty'}"
