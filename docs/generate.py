@@ -319,12 +319,15 @@ def _facts() -> dict[str, list[str]]:
     """Return the keys of each error's `facts`, as written in its class."""
     found: dict[str, list[str]] = {}
     for node in ast.parse(inspect.getsource(errors)).body:
-        for given in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
-            if isinstance(node, ast.ClassDef) and isinstance(given, ast.keyword) and given.arg == "fact":
-                found[node.name] = [str(getattr(given.value, "value", ""))]
-            elif isinstance(node, ast.ClassDef) and isinstance(given, ast.Dict) and given.keys:
-                keys = [str(key.value) for key in given.keys if isinstance(key, ast.Constant)]
-                found.setdefault(node.name, []).extend(keys)
+        if not isinstance(node, ast.ClassDef):
+            continue
+        own = [str(getattr(given.value, "value", "")) for given in node.keywords if given.arg == "fact"]
+        for given in ast.walk(node):
+            if isinstance(given, ast.Call) and ast.unparse(given.func) == "super().__init__":
+                own += [one.arg for one in given.keywords if one.arg and one.arg != "hint"]
+            elif isinstance(given, ast.Dict):
+                own += [str(key.value) for key in given.keys if isinstance(key, ast.Constant)]
+        found[node.name] = own
     return found
 
 

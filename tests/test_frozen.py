@@ -57,7 +57,7 @@ def test_a_changed_file_withholds_the_skill_from_every_way_to_it_until_it_is_men
     for way in ways:
         with pytest.raises(SkillChanged) as caught:
             way()
-        assert caught.value.file == "run.py"
+        assert caught.value.facts["file"] == "run.py"
         assert caught.value.code == "SKILL_CHANGED"
     assert hub.snapshot_and_policy()[1].availability(one) is Availability.CHANGED
     assert [each.handle for each in hub.listed() if each.served] == ["other"]

@@ -253,7 +253,7 @@ def test_a_log_that_cannot_be_read_is_named_without_a_line(tmp_path: Path) -> No
         with pytest.raises(QueriesUnreadable) as caught:
             read_usage(name)
         assert caught.value.message.startswith(f"{name} cannot be read: ")
-        assert caught.value.line == 0
+        assert caught.value.facts["line"] == 0
 
 
 def test_a_note_after_a_torn_line_is_whole(path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from shlex import quote
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from skillhub_mcp.redaction import redacted
 
@@ -25,14 +26,14 @@ class SkillHubError(Exception):
     def __init_subclass__(cls, code: str = "") -> None:
         cls.code = code or cls.code
 
-    def __init__(self, message: str, *, hint: str | None = None, facts: Mapping[str, object] | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, **facts: Any) -> None:
         self.message = redacted(message)
         self.hint = None if hint is None else redacted(hint)
-        self.facts = {key: _without_secrets(value) for key, value in (facts or {}).items()}
+        self.facts = {key: _without_secrets(value) for key, value in facts.items()}
         super().__init__(self.message)
 
 
-def _without_secrets(fact: object) -> object:
+def _without_secrets(fact: Any) -> Any:
     if isinstance(fact, list):
         return [_without_secrets(one) for one in fact]
     return redacted(fact) if isinstance(fact, str) else fact
@@ -49,9 +50,9 @@ class _About(SkillHubError):
         super().__init_subclass__(code)
         cls.fact = fact or cls.fact
 
-    def __init__(self, subject: str, reason: str = "", *, hint: str | None = None) -> None:
+    def __init__(self, subject: str = "", reason: str = "", *, hint: str | None = None) -> None:
         message = self.text.format(subject=subject, reason=reason)
-        super().__init__(message, hint=hint or self.fix, facts={self.fact: subject} if self.fact else {})
+        super().__init__(message, hint=hint or self.fix, **({self.fact: subject} if self.fact else {}))
         self.subject = subject
         self.reason = reason
 
@@ -60,7 +61,7 @@ class InvalidSetting(SkillHubError, code="INVALID_SETTING"):
     """A setting's value is invalid, or lacks another setting that it requires."""
 
     def __init__(self, setting: str, value: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{setting}={value!r} {reason}", hint=hint, facts={"setting": setting, "value": value})
+        super().__init__(f"{setting}={value!r} {reason}", hint=hint, setting=setting, value=value)
         self.setting = setting
 
 
@@ -77,7 +78,7 @@ class ToolNotFound(SkillHubError, code="TOOL_NOT_FOUND"):
         guess = f"did you mean {' or '.join(near)}? A" if near else "a"
         message = f"{name} is not enabled on this server" if known else f"No tool is named {name!r}"
         hint = f"{guess}vailable tools: {', '.join(tools) or 'none'}"
-        super().__init__(message, hint=hint, facts={"tool": name, "near": list(near), "tools": list(tools)})
+        super().__init__(message, hint=hint, tool=name, near=list(near), tools=list(tools))
 
 
 class SkillNotFound(SkillHubError, code="SKILL_NOT_FOUND"):
@@ -87,8 +88,7 @@ class SkillNotFound(SkillHubError, code="SKILL_NOT_FOUND"):
         self, name: str, *, near: Sequence[str] = (), hint: str | None = None, reason: str = "", path: str | None = None
     ) -> None:
         message = f"No skill is named {name!r}" if name else "No skill is there"
-        because = f": {reason}" if reason else ""
-        super().__init__(message + because, hint=hint, facts={"skill_name": name, "near": list(near)})
+        super().__init__(f"{message}: {reason}" if reason else message, hint=hint, skill_name=name, near=list(near))
         self.name = name
         self.near = tuple(near)
         self.path = path
@@ -99,12 +99,9 @@ class AmbiguousSkill(SkillHubError, code="AMBIGUOUS_SKILL"):
 
     def __init__(self, name: str, *, candidates: Sequence[str], kind: Literal["paths", "ids"] = "paths") -> None:
         given = "give one of their paths" if kind == "paths" else "give one of their ids as path"
-        named = candidates[:_MOST_CANDIDATES]
-        more = ", …" if len(candidates) > len(named) else ""
-        message = f"{len(candidates)} skills are named {name!r}"
-        hint = f"{given}: {', '.join(named)}{more}"
-        super().__init__(message, hint=hint, facts={"skill_name": name, "candidates": list(named)})
-        self.candidates = tuple(candidates)
+        named = list(candidates[:_MOST_CANDIDATES])
+        hint = f"{given}: {', '.join(named)}{', …' if len(candidates) > len(named) else ''}"
+        super().__init__(f"{len(candidates)} skills are named {name!r}", hint=hint, skill_name=name, candidates=named)
 
 
 class SkillDisabled(SkillHubError, code="SKILL_DISABLED"):
@@ -113,12 +110,10 @@ class SkillDisabled(SkillHubError, code="SKILL_DISABLED"):
     def __init__(self, name: str, *, setting: str | None = None) -> None:
         # What begins with a dash would be taken for an option.
         end = "-- " if name.startswith("-") else ""
-        state = "disabled" if setting is None else "not enabled on this server"
         fix = setting or f"`skillhub enable {end}{quote(name)}`"
-        message = f"Skill {name!r} is {state}"
+        message = f"Skill {name!r} is {'disabled' if setting is None else 'not enabled on this server'}"
         hint = f"the server's operator can enable it with {fix}; a search finds enabled skills"
-        facts = {"skill_name": name} | ({} if setting is None else {"setting": setting})
-        super().__init__(message, hint=hint, facts=facts)
+        super().__init__(message, hint=hint, skill_name=name, **({} if setting is None else {"setting": setting}))
 
 
 class SkillUntrusted(_About, code="SKILL_UNTRUSTED", fact="skill_name"):
@@ -134,7 +129,7 @@ class SkillWithheld(SkillHubError, code="SKILL_WITHHELD"):
     def __init__(self, name: str, *, rule: str, place: str, hint: str | None = None) -> None:
         usual = "do without it; its user can read it with `skillhub audit PATH`, and accept it with `--accept`"
         message = f"Skill {name!r} is withheld: the audit found something critical in it ({rule}, {place})"
-        super().__init__(message, hint=hint or usual, facts={"skill_name": name, "rule": rule})
+        super().__init__(message, hint=hint or usual, skill_name=name, rule=rule)
 
 
 class PermissionDenied(SkillHubError, code="PERMISSION_DENIED"):
@@ -144,61 +139,46 @@ class PermissionDenied(SkillHubError, code="PERMISSION_DENIED"):
         what = tool if skill_name is None else f"{tool} of {skill_name!r}"
         rest = "do not ask again" if by_user else "`skillhub allow` lists the rules"
         message = f"The user did not consent to {what}" if by_user else f"A rule denies {what}"
-        hint = f"continue without it; {rest}"
-        facts = {"tool": tool} | ({} if skill_name is None else {"skill_name": skill_name})
-        super().__init__(message, hint=hint, facts=facts)
-        self.tool = tool
-        self.skill_name = skill_name
+        named = {} if skill_name is None else {"skill_name": skill_name}
+        super().__init__(message, hint=f"continue without it; {rest}", tool=tool, **named)
 
 
-class RunNotPermitted(SkillHubError, code="RUN_NOT_PERMITTED"):
+class RunNotPermitted(_About, code="RUN_NOT_PERMITTED"):
     """The caller's token does not let its bearer run commands."""
 
-    def __init__(self) -> None:
-        hint = "continue without it; the server's operator can create a token with `skillhub token new NAME --may-run`"
-        super().__init__("This caller's token does not permit running commands", hint=hint)
+    text = "This caller's token does not permit running commands"
+    fix = "continue without it; the server's operator can create a token with `skillhub token new NAME --may-run`"
 
 
+@dataclass(eq=False, repr=False)
 class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
     """The user must consent, as the rules neither allow nor deny it or it awaits trust, and the client cannot ask."""
 
-    def __init__(
-        self,
-        tool: str,
-        skill_name: str,
-        *,
-        description: str,
-        directory: str,
-        rule_name: str,
-        digest: str = "",
-        changed: bool = False,
-        packages: Sequence[str] = (),
-        network: bool = False,
-        untrusted_in: str = "",
-    ) -> None:
-        options = " --run" if tool == "run_skill_command" else ""
-        options += (" --network" if network else "") + (" --packages" if packages else "")
-        command = f"skillhub allow{' ' * bool(rule_name)}{rule_name and quote(rule_name)}{options}"
-        because = ""
-        if untrusted_in:
+    tool: str
+    skill_name: str
+    _: KW_ONLY
+    description: str
+    directory: str
+    rule_name: str
+    digest: str = ""
+    changed: bool = False
+    packages: Sequence[str] = ()
+    network: bool = False
+    untrusted_in: str = ""
+
+    def __post_init__(self) -> None:
+        options = " --run" if self.tool == "run_skill_command" else ""
+        options += (" --network" if self.network else "") + (" --packages" if self.packages else "")
+        name = f" {quote(self.rule_name)}" if self.rule_name else ""
+        because, command = "", f"skillhub allow{name}{options}"
+        if self.untrusted_in:
             because, command = ": its project awaits trust", "skillhub trust"
-        elif changed:
+        elif self.changed:
             because = ": its files have changed since it was allowed"
-        elif packages:
-            because = f": it fetches packages ({', '.join(packages)}) and runs with network access"
-        message = f"{tool} of {skill_name!r} requires the user's consent{because}"
-        hint = f"ask the user to run: {command}"
-        super().__init__(message, hint=hint, facts={"tool": tool, "skill_name": skill_name})
-        self.tool = tool
-        self.skill_name = skill_name
-        self.description = description
-        self.directory = directory
-        self.rule_name = rule_name
-        self.digest = digest
-        self.changed = changed
-        self.packages = tuple(packages)
-        self.untrusted_in = untrusted_in
-        self.network = network
+        elif self.packages:
+            because = f": it fetches packages ({', '.join(self.packages)}) and runs with network access"
+        message = f"{self.tool} of {self.skill_name!r} requires the user's consent{because}"
+        super().__init__(message, hint=f"ask the user to run: {command}", tool=self.tool, skill_name=self.skill_name)
 
 
 class PolicyUnreadable(SkillHubError, code="POLICY_UNREADABLE"):
@@ -267,7 +247,7 @@ class RateLimited(SkillHubError, code="RATE_LIMITED"):
     def __init__(self, what: str, *, per_minute: int, seconds: int) -> None:
         message = f"This client sent more than {per_minute:,} {what} a minute"
         hint = f"wait {seconds} second{'s' if seconds > 1 else ''} and try again"
-        super().__init__(message, hint=hint, facts={"per_minute": per_minute, "retry_after": seconds})
+        super().__init__(message, hint=hint, per_minute=per_minute, retry_after=seconds)
         self.seconds = seconds
 
 
@@ -283,8 +263,7 @@ class SkillUnreadable(SkillHubError, code="SKILL_UNREADABLE"):
 
     def __init__(self, name: str, *, path: str, reason: str) -> None:
         hint = "fix or remove the file; if it is being written, call again"
-        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint=hint, facts={"skill_name": name})
-        self.name = name
+        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint=hint, skill_name=name)
         self.path = path
 
 
@@ -301,7 +280,7 @@ class RootUnavailable(SkillHubError, code="ROOT_UNAVAILABLE"):
     def __init__(self, name: str, *, path: str, reason: str) -> None:
         message = f"{name!r} cannot be read now: its skills directory {os.path.basename(path)!r} {reason}"
         hint = "continue without it, or try again later; the server's owner mounts or restores the directory"
-        super().__init__(message, hint=hint, facts={"skill_name": name})
+        super().__init__(message, hint=hint, skill_name=name)
 
 
 class SkillFilesUnavailable(_About, code="FILES_UNAVAILABLE", fact="skill_name"):
@@ -315,8 +294,7 @@ class SkillFileNotFound(SkillHubError, code="FILE_NOT_FOUND"):
     """The skill has no such file."""
 
     def __init__(self, skill: str, file_path: str, reason: str = "does not exist", *, hint: str | None = None) -> None:
-        facts = {"skill_name": skill, "file_path": file_path}
-        super().__init__(f"{file_path!r} {reason} in skill {skill!r}", hint=hint, facts=facts)
+        super().__init__(f"{file_path!r} {reason} in skill {skill!r}", hint=hint, skill_name=skill, file_path=file_path)
         self.reason = reason
 
 
@@ -325,7 +303,7 @@ class ResourceNotFound(SkillHubError, code="RESOURCE_NOT_FOUND"):
 
     def __init__(self, uri: str, reason: str = "is not served", *, hint: str | None = None) -> None:
         shown = uri if len(uri) <= _SHOWN_URI_CHARACTERS else f"{uri[:_SHOWN_URI_CHARACTERS]}…"
-        super().__init__(f"{shown!r} {reason}", hint=hint, facts={"uri": uri})
+        super().__init__(f"{shown!r} {reason}", hint=hint, uri=uri)
 
 
 class PathNotAllowed(_About, code="PATH_NOT_ALLOWED", fact="file_path"):
@@ -340,9 +318,8 @@ class CommandNotAllowed(SkillHubError, code="COMMAND_NOT_ALLOWED"):
     def __init__(self, command: str, *, allowed: Sequence[str]) -> None:
         is_line = len(command.split()) > 1
         fix = "give the name alone, and what follows it as args" if is_line else "give the name without a path"
-        message = f"{command!r} is not an allowed command"
         hint = f"allowed commands: {', '.join(allowed) or 'none'}; {fix}"
-        super().__init__(message, hint=hint, facts={"command": command, "allowed": list(allowed)})
+        super().__init__(f"{command!r} is not an allowed command", hint=hint, command=command, allowed=list(allowed))
 
 
 class CommandUnavailable(_About, code="COMMAND_UNAVAILABLE", fact="command"):
@@ -360,7 +337,7 @@ class SandboxUnavailable(SkillHubError, code="SANDBOX_UNAVAILABLE"):
     def __init__(self, reason: str, *, hint: str = "run the skill's script in your own terminal") -> None:
         message = f"A skill's command cannot be confined here: {reason}"
         hint = f"{hint}; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user"
-        super().__init__(message, hint=hint, facts={"reason": reason})
+        super().__init__(message, hint=hint, reason=reason)
         self.reason = reason
 
 
@@ -371,15 +348,14 @@ class SandboxFailed(_About, code="SANDBOX_FAILED"):
     fix = "try again; the server's log has the reason, and skillhub doctor tries the sandbox"
 
 
-class SandboxRequired(SkillHubError, code="SANDBOX_REQUIRED"):
+class SandboxRequired(_About, code="SANDBOX_REQUIRED"):
     """SKILLHUB_SANDBOX=off, and the caller may not have every skill: an unconfined command could read the others."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Commands are not run here without a sandbox, because not every skill may be loaded: a filter, a choice "
-            "or a rule decides which",
-            hint="continue without it; the server's operator can remove SKILLHUB_SANDBOX=off, or the filter",
-        )
+    text = (
+        "Commands are not run here without a sandbox, because not every skill may be loaded: a filter, a choice or a "
+        "rule decides which"
+    )
+    fix = "continue without it; the server's operator can remove SKILLHUB_SANDBOX=off, or the filter"
 
 
 class PackagesUnavailable(_About, code="PACKAGES_UNAVAILABLE", fact="script"):
@@ -393,26 +369,26 @@ class ExecutionTimeout(SkillHubError, code="EXECUTION_TIMEOUT"):
     """The command ran longer than allowed; it and its children were killed."""
 
     def __init__(self, command: str, *, seconds: float) -> None:
-        message = f"{command!r} was killed after {seconds:g} seconds"
         hint = "reduce its input, or raise EXEC_TIMEOUT_SECONDS"
-        super().__init__(message, hint=hint, facts={"command": command, "seconds": seconds})
+        super().__init__(
+            f"{command!r} was killed after {seconds:g} seconds", hint=hint, command=command, seconds=seconds
+        )
 
 
 class QueriesUnreadable(SkillHubError, code="QUERIES_UNREADABLE"):
     """A file of queries or skill ids, or a usage log, is invalid; `line` is 0 where the error is not in one line."""
 
     def __init__(self, path: str, line: int, reason: str, *, hint: str = "") -> None:
-        message = f"{path}:{line} {reason}" if line else f"{path} {reason}"
+        place = f"{path}:{line}" if line else path
         hint = hint or "skillhub eval run --help shows a line of such a file"
-        super().__init__(message, hint=hint, facts={"path": path, "line": line})
-        self.line = line
+        super().__init__(f"{place} {reason}", hint=hint, path=path, line=line)
 
 
 class ClientFileRefused(SkillHubError, code="CLIENT_FILE_REFUSED"):
     """A client's file was left as it is: it cannot be read, changed safely or written."""
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, name_taken: bool = False) -> None:
-        super().__init__(f"{path} was left as it is: {reason}", hint=hint, facts={"path": path, "reason": reason})
+        super().__init__(f"{path} was left as it is: {reason}", hint=hint, path=path, reason=reason)
         self.path = path
         self.reason = reason
         self.name_taken = name_taken
@@ -464,7 +440,7 @@ class PublicationMissing(SkillHubError, code="PUBLICATION_MISSING"):
         if number:
             message = f"{target} keeps no publication {number}"
             hint = f"skillhub publish {quote(target)} --list shows those that are kept"
-        super().__init__(message, hint=hint, facts={"target": target, "number": number})
+        super().__init__(message, hint=hint, target=target, number=number)
 
 
 class PublicationDamaged(SkillHubError, code="PUBLICATION_DAMAGED"):
@@ -472,9 +448,7 @@ class PublicationDamaged(SkillHubError, code="PUBLICATION_DAMAGED"):
 
     def __init__(self, target: str, part: str, reason: str, *, hint: str | None = None) -> None:
         usual = f"skillhub publish {quote(target)} --rebuild, where the skills are, writes it again"
-        super().__init__(f"{part} in {target} {reason}", hint=hint or usual, facts={"target": target, "part": part})
-        self.part = part
-        self.reason = reason
+        super().__init__(f"{part} in {target} {reason}", hint=hint or usual, target=target, part=part)
 
 
 class PublicationBusy(_About, code="PUBLICATION_BUSY", fact="target"):
@@ -489,7 +463,7 @@ class LibraryChanging(SkillHubError, code="LIBRARY_CHANGING"):
 
     def __init__(self, skills: Sequence[str]) -> None:
         message = f"Skills changed while they were being published: {', '.join(skills)}; nothing was published"
-        super().__init__(message, hint="publish again when nothing writes to them", facts={"skills": list(skills)})
+        super().__init__(message, hint="publish again when nothing writes to them", skills=list(skills))
 
 
 class SourceUnreadable(_About, code="SOURCE_UNREADABLE", fact="source"):
@@ -501,8 +475,7 @@ class SourceUnreachable(SkillHubError, code="SOURCE_UNREACHABLE"):
 
     def __init__(self, source: str, reason: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
         guess = f"did you mean {' or '.join(near)}?" if near else None
-        super().__init__(f"{source} {reason}", hint=hint or guess, facts={"source": source, "near": list(near)})
-        self.near = tuple(near)
+        super().__init__(f"{source} {reason}", hint=hint or guess, source=source, near=list(near))
 
 
 class ArchiveRefused(SkillHubError, code="ARCHIVE_REFUSED"):
@@ -510,8 +483,7 @@ class ArchiveRefused(SkillHubError, code="ARCHIVE_REFUSED"):
 
     def __init__(self, source: str, reason: str, *, entry: str = "", hint: str | None = None) -> None:
         named = f"{entry!r} " if entry else ""
-        super().__init__(f"{source} is refused: {named}{reason}", hint=hint, facts={"source": source, "entry": entry})
-        self.entry = entry
+        super().__init__(f"{source} is refused: {named}{reason}", hint=hint, source=source, entry=entry)
 
 
 class IntegrityFailed(SkillHubError, code="INTEGRITY_FAILED"):
@@ -519,8 +491,7 @@ class IntegrityFailed(SkillHubError, code="INTEGRITY_FAILED"):
 
     def __init__(self, subject: str, *, expected: str, found: str, hint: str | None = None) -> None:
         message = f"{subject} is not what was promised: expected {expected}, found {found}"
-        super().__init__(message, hint=hint, facts={"subject": subject, "expected": expected, "found": found})
-        self.expected = expected
+        super().__init__(message, hint=hint, subject=subject, expected=expected, found=found)
         self.found = found
 
 
@@ -528,8 +499,7 @@ class SkillConflict(SkillHubError, code="CONFLICT"):
     """A skill cannot be installed or updated as it is: its name is taken, or both sides changed `files`."""
 
     def __init__(self, skill: str, reason: str, *, files: Sequence[str] = (), hint: str) -> None:
-        super().__init__(f"{skill!r} {reason}", hint=hint, facts={"skill": skill, "files": list(files)})
-        self.files = tuple(files)
+        super().__init__(f"{skill!r} {reason}", hint=hint, skill=skill, files=list(files))
 
 
 class LockUnreadable(SkillHubError, code="LOCK_UNREADABLE"):
@@ -538,9 +508,8 @@ class LockUnreadable(SkillHubError, code="LOCK_UNREADABLE"):
     def __init__(self, path: str, reason: str = "", *, line: int | None = None, hint: str | None = None) -> None:
         place = path if line is None else f"{path}:{line}"
         message = f"{place} cannot be read: {reason}" if reason else f"{path} does not exist"
-        super().__init__(message, hint=hint, facts={"path": path, "line": line})
+        super().__init__(message, hint=hint, path=path, line=line)
         self.path = path
-        self.line = line
 
 
 class LibraryBusy(_About, code="LIBRARY_BUSY", fact="root"):
@@ -555,8 +524,7 @@ class LibraryUnwritable(SkillHubError, code="LIBRARY_UNWRITABLE"):
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, begun: bool = False) -> None:
         state = "what was begun could not be taken back yet" if begun else "nothing was changed"
-        super().__init__(f"{path} cannot be written: {reason}; {state}", hint=hint, facts={"path": path})
-        self.path = path
+        super().__init__(f"{path} cannot be written: {reason}; {state}", hint=hint, path=path)
 
 
 class SkillChanged(SkillHubError, code="SKILL_CHANGED"):
@@ -567,9 +535,7 @@ class SkillChanged(SkillHubError, code="SKILL_CHANGED"):
     ) -> None:
         differs = f"its file {file!r} is not the one that was locked" if file else "no lock names it"
         verify = f"`skillhub verify{option and f' {option}'}` lists every file that differs"
-        facts = {"skill": name, "file": file}
-        super().__init__(f"{name!r} is withheld: {reason or differs}", hint=hint or verify, facts=facts)
-        self.file = file
+        super().__init__(f"{name!r} is withheld: {reason or differs}", hint=hint or verify, skill=name, file=file)
 
 
 class EmbeddingError(SkillHubError, code="EMBEDDING_FAILED"):

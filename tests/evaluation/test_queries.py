@@ -108,7 +108,7 @@ def test_a_file_without_a_query_is_named(path: Path, lines: list[str]) -> None:
     name = keep(path, *lines)
     with pytest.raises(QueriesUnreadable) as caught:
         read_queries(name)
-    assert (caught.value.message, caught.value.line) == (f"{name} contains no queries", 0)
+    assert (caught.value.message, caught.value.facts["line"]) == (f"{name} contains no queries", 0)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: Path) -> None
             with pytest.raises(QueriesUnreadable) as caught:
                 read(name)
             assert caught.value.message.startswith(f"{name} cannot be read: ")
-            assert caught.value.line == 0
+            assert caught.value.facts["line"] == 0
 
 
 def test_ids_name_directories_from_where_their_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_the_line_of_a_skill_that_is_not_there_is_the_files(path: Path) -> None:
     name = keep(path, GOOD, "", "", '{"text": "a", "relevant": ["nobody"]}')
     with pytest.raises(QueriesUnreadable) as caught:
         relevant_directories(read_queries(name), {}, {"pdf": "/pdf"}, name)
-    assert caught.value.line == 4
+    assert caught.value.facts["line"] == 4
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85"])

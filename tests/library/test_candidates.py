@@ -234,7 +234,7 @@ def test_a_skill_is_chosen_by_name_then_directory_then_path(several: Candidates)
 def test_an_ambiguous_name_is_refused(several: Candidates) -> None:
     with pytest.raises(AmbiguousSkill) as caught:
         chosen(several, ["pdf"])
-    assert caught.value.candidates == ("one/pdf", "two/pdf")
+    assert caught.value.facts["candidates"] == ["one/pdf", "two/pdf"]
 
 
 def test_byte_identical_copies_are_one_skill(find: Find) -> None:

@@ -135,7 +135,7 @@ class TestChange:
         monkeypatch.setattr(change, "atomic_write", refused)
         with pytest.raises(LibraryUnwritable) as caught:
             changed(root)
-        assert caught.value.path == os.fspath(root / LOCK)
+        assert caught.value.facts["path"] == os.fspath(root / LOCK)
         assert state_of(root) == before
         assert left_behind(root) == []
 

@@ -65,7 +65,7 @@ def test_a_conflict_is_settled_by_ours_or_theirs() -> None:
     there = InstalledSkill("pdf", files(a="2", mine="1"), SOURCE, digest_of(files(a="1")))
     with pytest.raises(SkillConflict) as refused:
         plan_step(there, files(a="3"), SOURCE)
-    assert refused.value.files == ("a", "mine")
+    assert refused.value.facts["files"] == ["a", "mine"]
     assert "--theirs" in str(refused.value.hint)
     assert "--ours" in str(refused.value.hint)
     assert plan_step(there, files(a="3"), SOURCE, settled=Settlement.THEIRS) is Verb.UPDATE

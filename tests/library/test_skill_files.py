@@ -144,7 +144,7 @@ def test_recursive_directory_links_end_at_the_limits() -> None:
 def test_forbidden_files_refuse_only_their_own_skill(entry: TreeEntry, said: str) -> None:
     with pytest.raises(ArchiveRefused, match=said) as refused:
         chosen(file("s/SKILL.md"), entry)
-    assert refused.value.entry == entry.path
+    assert refused.value.facts["entry"] == entry.path
     assert chosen(file("t/SKILL.md"), entry, skill="t") == {"SKILL.md": "t/SKILL.md"}
 
 

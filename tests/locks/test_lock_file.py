@@ -135,7 +135,7 @@ def test_entries_are_put_in_and_taken_out_by_name() -> None:
 def test_a_lock_that_cannot_be_read_is_refused_with_its_line(text: str, line: int | None, reason: str) -> None:
     with pytest.raises(LockUnreadable) as caught:
         parse_lock(text, PATH)
-    assert caught.value.line == line
+    assert caught.value.facts["line"] == line
     assert reason in caught.value.message
     assert caught.value.hint
 

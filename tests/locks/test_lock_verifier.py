@@ -60,7 +60,7 @@ def test_a_lock_that_cannot_be_read_is_told_for_every_skill_beside_it(write_skil
     (skill.parent / "skills-lock.json").write_text("{")
     problem = LockVerifier().standing(str(skill)).problem
     assert isinstance(problem, LockUnreadable)
-    assert problem.line == 1
+    assert problem.facts["line"] == 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

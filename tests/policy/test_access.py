@@ -112,7 +112,7 @@ def test_denying_files_or_commands_does_not_deny_loading(skill: Skill) -> None:
         policy.check(skill, Action.LOAD)
         with pytest.raises(PermissionDenied) as caught:
             policy.check(skill, action)
-        assert (caught.value.tool, caught.value.skill_name) == (denied.tool, "PDF Tools")
+        assert (caught.value.facts["tool"], caught.value.facts["skill_name"]) == (denied.tool, "PDF Tools")
         policy.check(skill, Action.RUN if action is Action.READ else Action.READ)
     # Skills that need consent are listed.
     assert with_rules().offers(skill)
@@ -131,7 +131,7 @@ def test_a_denied_tool_cannot_be_called() -> None:
     policy = with_rules(deny=(PermissionRule("search_skills"), PermissionRule("skill_load", "pdf-tools")))
     with pytest.raises(PermissionDenied) as caught:
         policy.check_tool("search_skills")
-    assert (caught.value.tool, caught.value.skill_name) == ("search_skills", None)
+    assert (caught.value.facts["tool"], caught.value.facts.get("skill_name")) == ("search_skills", None)
     policy.check_tool("skill_load")
 
 

@@ -270,7 +270,7 @@ def test_a_deleted_or_broken_document_is_an_error(look: Looker, write_skill: Ski
         (directory / "SKILL.md").write_bytes(ruin)
     with pytest.raises(SkillUnreadable) as caught:
         read_instructions(skill)
-    assert caught.value.name == "a"
+    assert caught.value.facts["skill_name"] == "a"
     assert caught.value.path == os.path.join(os.path.realpath(directory), "SKILL.md")
 
 

@@ -40,7 +40,7 @@ def test_a_name_that_two_have_is_ambiguous_and_the_error_has_their_paths(
     listing = catalogues.listing()
     with pytest.raises(AmbiguousSkill) as caught:
         select_skill(listing, name="one", path=None)
-    assert list(caught.value.candidates) == paths
+    assert list(caught.value.facts["candidates"]) == paths
     assert all(path in str(caught.value.hint) for path in paths)
     assert [select_skill(listing, name=None, path=path).path for path in paths] == paths
 
@@ -98,7 +98,7 @@ def test_a_reader_who_shares_no_disk_gets_no_path_of_it(catalogues: Catalogues, 
     )
     with pytest.raises(AmbiguousSkill) as caught:
         select_skill(listing, name="one", path=None, with_paths=False)
-    assert set(caught.value.candidates) == {skill.id for skill in listing.skills}
+    assert set(caught.value.facts["candidates"]) == {skill.id for skill in listing.skills}
 
 
 @pytest.mark.acceptance("S0-69", "S0-71")

@@ -294,7 +294,7 @@ def test_a_hostile_archive_is_refused_with_its_entry_and_leaves_nothing(row: Row
     before = open_files()
     with pytest.raises(ArchiveRefused) as refused:
         unpacked(tmp_path / "packed", tmp_path / "root" / "new", row.bounds)
-    assert refused.value.entry == row.entry
+    assert refused.value.facts["entry"] == row.entry
     assert row.said in refused.value.message
     assert refused.value.message.startswith("given.zip is refused: ")
     assert "pack it" in (refused.value.hint or "") or "fix a copy" in (refused.value.hint or "")
@@ -452,7 +452,7 @@ def test_a_hostile_directory_refuses_only_its_own_skill(
     tree = DirectoryTree("source")
     with pytest.raises(ArchiveRefused, match=said) as refused:
         unpack_skill(tree, "bad", "new")
-    assert refused.value.entry.startswith("bad/")
+    assert refused.value.facts["entry"].startswith("bad/")
     assert os.listdir("new") == []
     assert set(unpack_skill(tree, "beside", "new").files) == {"SKILL.md"}
     tree.close()

@@ -49,10 +49,10 @@ def test_the_longest_matching_ref_wins(typed: str, name: str, ref: str, path: st
 def test_an_unknown_ref_is_reported_with_similar_ones() -> None:
     with pytest.raises(SourceUnreachable, match="no branch and no tag") as missing:
         settle(parse_source("o/r#v1.3"), REFS)
-    assert "v1.2" in missing.value.near
+    assert "v1.2" in missing.value.facts["near"]
     with pytest.raises(SourceUnreachable) as missing:
         settle(parse_source(f"{PAGE}featur/a/b"), REFS)
-    assert "feature" in missing.value.near
+    assert "feature" in missing.value.facts["near"]
     with pytest.raises(SourceUnreachable) as missing:
         settle(parse_source("o/r#zzzz"), REFS)
     assert "there are" in str(missing.value.hint)

@@ -197,7 +197,7 @@ def test_unknown_refs_and_paths_are_reported_with_similar_ones(
     with pytest.raises(SourceUnreachable, match=reason) as missing:
         open_git(parse_source(f"{upstream.url}#{fragment}"), OPTIONS)
     assert missing.value.code == "SOURCE_UNREACHABLE"
-    assert near <= set(missing.value.near)
+    assert near <= set(missing.value.facts["near"])
 
 
 @needs_git

@@ -86,7 +86,7 @@ def test_a_hostile_skill_in_a_repository_is_refused_and_not_written(skill: str, 
     with pytest.raises(ArchiveRefused) as refused:
         unpack_skill(fetched, skill, str(tmp_path / "root" / "new"))
     assert HOSTILE[skill][1] in refused.value.message
-    assert refused.value.entry.startswith(f"{skill}/")
+    assert refused.value.facts["entry"].startswith(f"{skill}/")
     assert [path.name for path in tmp_path.rglob("*")] == ["root", "new"]
 
 

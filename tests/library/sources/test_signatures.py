@@ -150,7 +150,7 @@ def test_a_different_or_missing_signer_is_refused(found: Signature) -> None:
     with pytest.raises(IntegrityFailed) as refused:
         check_signer("pdf", found, locked=(KEY, ADA))
     assert refused.value.code == "INTEGRITY_FAILED"
-    assert refused.value.expected == f"{ADA} ({KEY})"
+    assert refused.value.facts["expected"] == f"{ADA} ({KEY})"
     assert "--accept-signer" in str(refused.value.hint)
 
 

@@ -92,7 +92,7 @@ def test_an_artifact_with_a_wrong_digest_refuses_the_whole_source(site: LyingSit
     site.answers["/.well-known/agent-skills/pdf-forms"] = whole(SKILL + b"and more\n")
     with pytest.raises(IntegrityFailed) as refused:
         opened(site)
-    assert (refused.value.expected, refused.value.found) == (digest(SKILL), digest(SKILL + b"and more\n"))
+    assert (refused.value.facts["expected"], refused.value.found) == (digest(SKILL), digest(SKILL + b"and more\n"))
     assert os.listdir(tempfile.gettempdir()) == []
 
 

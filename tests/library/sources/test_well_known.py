@@ -128,7 +128,7 @@ def test_an_artifact_with_another_digest_is_refused_with_both() -> None:
     check_digest(entry, URL, DIGEST)
     with pytest.raises(IntegrityFailed) as refused:
         check_digest(entry, URL, "sha256:" + "1" * 64)
-    assert (refused.value.expected, refused.value.found) == (DIGEST, "sha256:" + "1" * 64)
+    assert (refused.value.facts["expected"], refused.value.found) == (DIGEST, "sha256:" + "1" * 64)
 
 
 def test_an_index_survives_writing_and_reading() -> None:
