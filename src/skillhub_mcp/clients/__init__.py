@@ -5,9 +5,8 @@ bundle               this installation as one `.mcpb` file
 connection_problems  what is wrong with connections, and which may be started
 connections          connecting and disconnecting, planned and then carried out
 editing              our entry put into a file's text or removed
-entries              a server as an entry or a whole file, and back
+entries              a server as an entry, a whole file or a link, and back
 files                reading and replacing a client's file
-links                links that add a server to a client
 machine              what the places of files depend on
 model                the description of a client
 ownership            whether an entry starts SkillHub

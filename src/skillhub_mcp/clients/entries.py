@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from urllib.parse import quote
 
 from skillhub_mcp.clients.model import (
     Client,
@@ -60,6 +62,18 @@ def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
 def whole_file(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
     """Return a file of `client` that has `server` under `name` and nothing else. Raises InvalidArgument."""
     return file_with(client, name, entry_of(client, server, name=name))
+
+
+def install_link(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
+    """Return the link that makes a client with links offer to add `server` under `name`. Raises InvalidArgument."""
+    entry = entry_of(client, server, name=name)
+    encoded = base64.b64encode(_compact(entry).encode()).decode()
+    values = {"NAME": name, "BASE64": encoded, "JSON": _compact({"name": name, **entry})}
+    return re.sub("NAME|BASE64|JSON", lambda found: quote(values[found[0]], safe=""), client.link)
+
+
+def _compact(entry: ClientEntry) -> str:
+    return json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
 
 
 def file_with(client: Client, name: str, entry: ClientEntry) -> str:

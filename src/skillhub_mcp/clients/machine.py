@@ -32,42 +32,18 @@ class Machine:
     home: str
     project: str
 
-    def join(self, *parts: str) -> str:
-        """Return the parts as one path of that system."""
-        return ntpath.join(*parts) if self.system is System.WINDOWS else posixpath.join(*parts)
+    def join(self, directory: str, path: str) -> str:
+        """Return a path, written with `/`, below a directory, as a path of that system."""
+        join = ntpath.join if self.system is System.WINDOWS else posixpath.join
+        return join(directory, *path.split("/")) if path else directory
 
-    def in_home(self, *parts: str) -> str:
-        """Return a path below the home directory."""
-        return self.join(self.home, *parts)
-
-    def in_project(self, *parts: str) -> str:
-        """Return a path below the project's root."""
-        return self.join(self.project, *parts)
-
-    def in_config(self, *parts: str) -> str:
-        """Return a path below `~/.config`, or below XDG_CONFIG_HOME."""
-        return self.join(self.environment.get("XDG_CONFIG_HOME") or self.in_home(".config"), *parts)
-
-    def in_settings(self, *parts: str) -> str:
-        """Return a path below the directory of desktop programs' settings."""
+    def expand(self, path: str) -> str:
+        """Return a path that begins with `~`, `{config}` (XDG) or `{settings}` (desktop programs)."""
+        first, _, rest = path.partition("/")
+        config = self.environment.get("XDG_CONFIG_HOME") or self.join(self.home, ".config")
+        settings = config
         if self.system is System.WINDOWS:
-            return self.join(self.environment.get("APPDATA") or self.in_home("AppData", "Roaming"), *parts)
-        if self.system is System.MACOS:
-            return self.in_home("Library", "Application Support", *parts)
-        return self.in_config(*parts)
-
-    def in_variable(self, name: str, *parts: str, default: str) -> str:
-        """Return a path below the directory that an environment variable names, else below `default`."""
-        return self.join(self.environment.get(name) or default, *parts)
-
-    def applications(self, bundle: str, *, windows: str = "") -> tuple[str, ...]:
-        """Return where a desktop program may be installed.
-
-        `bundle` is its name on macOS without `.app`, `windows` its directory below a person's Programs.
-        """
-        if self.system is System.MACOS:
-            return (f"/Applications/{bundle}.app", self.in_home("Applications", f"{bundle}.app"))
-        if self.system is System.WINDOWS and windows:
-            local = self.environment.get("LOCALAPPDATA") or self.in_home("AppData", "Local")
-            return (self.join(local, "Programs", windows),)
-        return ()
+            settings = self.environment.get("APPDATA") or self.join(self.home, "AppData/Roaming")
+        elif self.system is System.MACOS:
+            settings = self.join(self.home, "Library/Application Support")
+        return self.join({"~": self.home, "{config}": config, "{settings}": settings}[first], rest)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias, Union
 
-from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.redaction import redacted
 
 EntryValue: TypeAlias = Union[str, int, float, bool, "list[EntryValue]", "dict[str, EntryValue]", None]
 ClientEntry: TypeAlias = "dict[str, EntryValue]"
-FilePlaces: TypeAlias = Callable[[Machine], tuple[str, ...]]
 
 
 class FileFormat(str, Enum):
@@ -102,10 +101,12 @@ class VariableStyle:
 class Client:
     """One client, a row of the table.
 
-    `user_files` and `project_files` are the candidates for its file of a scope: the last that exists, else the first.
-    `signs` are files and directories that show that it is installed, `programs` its commands. `registrar` is the
-    client's own program that registers servers, if SkillHub does not write its file; it writes `registry_files`.
-    `where` says where to paste an entry that is only printed, `then` what makes the client read its file.
+    Its own files are below `directory`, or the directory that the variable `moved_by` names. `user_files` and
+    `project_files` are the candidates for its file of a scope: the last that exists, else the first. It is installed if
+    `sign` is in its directory, or one of the `programs` or the `application` of that name is there.
+    `registrar` is the client's own program that registers servers, if SkillHub does not write its file; it writes
+    `registry_file`. `where` says where to paste an entry that is only printed, `then` what makes the client read its
+    file. `link` adds a server: NAME and BASE64 stand for its name and entry, JSON for both.
     Besides an entry's own `disabled` or `enabled`, the lists at `excludes` switch servers off by name, and those at
     `allows` every server that they do not name.
     A project's file names the project by `workspace`, if the client expands that and starts its servers elsewhere.
@@ -115,19 +116,25 @@ class Client:
 
     name: str
     title: str
-    signs: FilePlaces
+    directory: str = ""
+    directory_on_windows: str = ""
+    moved_by: str = ""
+    user_files: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ()
+    registry_file: str = ""
+    sign: str = ""
+    application: str = ""
+    application_on_windows: str = ""
+    programs: tuple[str, ...] = ()
     file_format: FileFormat = FileFormat.JSON
     key: tuple[str, ...] = ("mcpServers",)
-    user_files: FilePlaces = lambda _: ()
-    project_files: FilePlaces = lambda _: ()
-    programs: tuple[str, ...] = ()
     stdio: StdioShape = field(default_factory=StdioShape)
     http: HttpShape | None = field(default_factory=HttpShape)
     variables: VariableStyle = field(default_factory=VariableStyle)
     then: str = "start a new session"
     where: str = ""
+    link: str = ""
     registrar: str = ""
-    registry_files: FilePlaces = lambda _: ()
     excludes: tuple[tuple[str, ...], ...] = ()
     allows: tuple[tuple[str, ...], ...] = ()
     entries_are_listed: bool = False
@@ -142,5 +149,24 @@ class Client:
 
     def files(self, scope: ClientScope, machine: Machine) -> tuple[str, ...]:
         """Return the candidates for the client's file of a scope. In the home directory, the user's is no project's."""
-        own = self.user_files(machine)
-        return own if scope is ClientScope.USER else tuple(one for one in self.project_files(machine) if one not in own)
+        own = tuple(self.place(path, machine) for path in self.user_files)
+        if scope is ClientScope.USER:
+            return own
+        return tuple(path for one in self.project_files if (path := machine.join(machine.project, one)) not in own)
+
+    def signs(self, machine: Machine) -> tuple[str, ...]:
+        """Return the files and directories that show that the client is installed."""
+        found = [self.place(self.sign, machine)] if self.directory else []
+        if self.application and machine.system is System.MACOS:
+            bundle = f"Applications/{self.application}.app"
+            found += [f"/{bundle}", machine.join(machine.home, bundle)]
+        elif self.application and machine.system is System.WINDOWS:
+            local = machine.environment.get("LOCALAPPDATA") or machine.join(machine.home, "AppData/Local")
+            found.append(machine.join(local, f"Programs/{self.application_on_windows or self.application}"))
+        return tuple(found)
+
+    def place(self, path: str, machine: Machine) -> str:
+        """Return a path below the client's directory."""
+        usual = self.directory_on_windows if machine.system is System.WINDOWS else ""
+        moved = machine.environment.get(self.moved_by) if self.moved_by else None
+        return machine.join(moved or machine.expand(usual or self.directory), path)

@@ -6,15 +6,8 @@ import difflib
 import os
 import shutil
 
-from skillhub_mcp.clients.machine import Machine, System
-from skillhub_mcp.clients.model import (
-    Client,
-    FileFormat,
-    FilePlaces,
-    HttpShape,
-    StdioShape,
-    VariableStyle,
-)
+from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.clients.model import Client, FileFormat, HttpShape, StdioShape, VariableStyle
 from skillhub_mcp.errors import InvalidArgument
 
 SHELL = VariableStyle("${NAME}")
@@ -23,70 +16,27 @@ EDITOR = VariableStyle("${env:NAME}")
 # Each also under the name in earlier versions of the client.
 _EXCLUDED = (("mcp", "excluded"), ("excludeMCPServers",))
 _ALLOWED = (("mcp", "allowed"), ("allowMCPServers",))
-_RESTART = "restart it"
+_STDIO = StdioShape(fixed={"type": "stdio"})
+_HTTP = HttpShape(fixed={"type": "http"})
 
 
-def _home(*parts: str) -> FilePlaces:
-    return lambda machine: (machine.in_home(*parts),)
-
-
-def _config(*parts: str) -> FilePlaces:
-    return lambda machine: (machine.in_config(*parts),)
-
-
-def _settings(*parts: str) -> FilePlaces:
-    return lambda machine: (machine.in_settings(*parts),)
-
-
-def _project(*parts: str) -> FilePlaces:
-    return lambda machine: (machine.in_project(*parts),)
-
-
-def _application(directory: FilePlaces, bundle: str, *, windows: str = "") -> FilePlaces:
-    return lambda machine: (*directory(machine), *machine.applications(bundle, windows=windows))
-
-
-def _zed(machine: Machine) -> str:
-    return machine.in_settings("Zed") if machine.system is System.WINDOWS else machine.in_config("zed")
-
-
-def _codex(machine: Machine, *parts: str) -> str:
-    return machine.in_variable("CODEX_HOME", *parts, default=machine.in_home(".codex"))
-
-
-def _copilot(machine: Machine, *parts: str) -> str:
-    return machine.in_variable("COPILOT_HOME", *parts, default=machine.in_home(".copilot"))
-
-
-def _crush(machine: Machine, *parts: str) -> str:
-    return machine.in_variable("CRUSH_GLOBAL_CONFIG", *parts, default=machine.in_config("crush"))
-
-
-def _goose(machine: Machine) -> str:
-    if machine.system is System.WINDOWS:
-        return machine.in_settings("Block", "goose", "config")
-    return machine.in_config("goose")
-
-
-def _claude_code_state(machine: Machine) -> str:
-    return machine.in_variable("CLAUDE_CONFIG_DIR", ".claude.json", default=machine.home)
-
-
-def _vs_code(name: str, title: str, directory: str, windows: str) -> Client:
-    bundle = title.replace("VS Code", "Visual Studio Code").replace("Code Insiders", "Code - Insiders")
+def _vs_code(name: str, title: str, directory: str, bundle: str) -> Client:
     return Client(
         name=name,
         title=title,
+        directory=f"{{settings}}/{directory}/User",
+        user_files=("mcp.json",),
+        project_files=(".vscode/mcp.json",),
+        application=bundle,
+        application_on_windows=f"Microsoft {title}",
+        programs=(name.replace("vscode", "code"),),
         file_format=FileFormat.JSONC,
         key=("servers",),
-        user_files=_settings(directory, "User", "mcp.json"),
-        project_files=_project(".vscode", "mcp.json"),
-        signs=_application(_settings(directory, "User"), bundle, windows=windows),
-        programs=(name.replace("vscode", "code"),),
-        stdio=StdioShape(fixed={"type": "stdio"}),
-        http=HttpShape(fixed={"type": "http"}),
+        stdio=_STDIO,
+        http=_HTTP,
         variables=EDITOR,
         then="start it with `MCP: List Servers`",
+        link=f"{name}:mcp/install?JSON",
     )
 
 
@@ -94,22 +44,25 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="claude-code",
         title="Claude Code",
-        # Sessions write `~/.claude.json` all the time.
-        project_files=_project(".mcp.json"),
-        signs=lambda machine: (_claude_code_state(machine),),
+        directory="~",
+        moved_by="CLAUDE_CONFIG_DIR",
+        # Sessions write it all the time.
+        registry_file=".claude.json",
+        project_files=(".mcp.json",),
+        sign=".claude.json",
         programs=("claude",),
-        stdio=StdioShape(fixed={"type": "stdio"}),
-        http=HttpShape(fixed={"type": "http"}),
+        stdio=_STDIO,
+        http=_HTTP,
         variables=SHELL,
         registrar="claude",
-        registry_files=lambda machine: (_claude_code_state(machine),),
         in_terminal=True,
     ),
     Client(
         name="claude-desktop",
         title="Claude Desktop",
-        user_files=_settings("Claude", "claude_desktop_config.json"),
-        signs=_application(_settings("Claude"), "Claude", windows="Claude"),
+        directory="{settings}/Claude",
+        user_files=("claude_desktop_config.json",),
+        application="Claude",
         programs=("claude-desktop",),
         http=None,
         then="quit it and start it again",
@@ -117,21 +70,24 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="cursor",
         title="Cursor",
-        user_files=_home(".cursor", "mcp.json"),
-        project_files=_project(".cursor", "mcp.json"),
-        signs=_application(_home(".cursor"), "Cursor", windows="cursor"),
+        directory="~/.cursor",
+        user_files=("mcp.json",),
+        project_files=(".cursor/mcp.json",),
+        application="Cursor",
         programs=("cursor", "cursor-agent"),
         variables=EDITOR,
         workspace="${workspaceFolder}",
         then="enable it in Settings, MCP",
+        link="cursor://anysphere.cursor-deeplink/mcp/install?name=NAME&config=BASE64",
     ),
-    _vs_code("vscode", "VS Code", "Code", "Microsoft VS Code"),
-    _vs_code("vscode-insiders", "VS Code Insiders", "Code - Insiders", "Microsoft VS Code Insiders"),
+    _vs_code("vscode", "VS Code", "Code", "Visual Studio Code"),
+    _vs_code("vscode-insiders", "VS Code Insiders", "Code - Insiders", "Visual Studio Code - Insiders"),
     Client(
         name="windsurf",
         title="Windsurf",
-        user_files=_home(".codeium", "windsurf", "mcp_config.json"),
-        signs=_application(_home(".codeium", "windsurf"), "Windsurf", windows="Windsurf"),
+        directory="~/.codeium/windsurf",
+        user_files=("mcp_config.json",),
+        application="Windsurf",
         programs=("windsurf",),
         http=HttpShape("serverUrl"),
         variables=EDITOR,
@@ -140,24 +96,26 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="codex",
         title="Codex",
+        directory="~/.codex",
+        moved_by="CODEX_HOME",
+        user_files=("config.toml",),
+        project_files=(".codex/config.toml",),
+        programs=("codex",),
         file_format=FileFormat.TOML,
         key=("mcp_servers",),
-        user_files=lambda machine: (_codex(machine, "config.toml"),),
-        project_files=_project(".codex", "config.toml"),
-        signs=lambda machine: (_codex(machine),),
-        programs=("codex",),
         variables=VariableStyle(names_member="env_vars", token_member="bearer_token_env_var"),  # noqa: S106 - a name
         in_terminal=True,
     ),
     Client(
         name="gemini-cli",
         title="Gemini CLI",
-        file_format=FileFormat.JSONC,
-        user_files=_home(".gemini", "settings.json"),
-        project_files=_project(".gemini", "settings.json"),
-        # Other programs keep their files in `~/.gemini` too.
-        signs=_home(".gemini", "settings.json"),
+        directory="~/.gemini",
+        user_files=("settings.json",),
+        project_files=(".gemini/settings.json",),
+        # Other programs keep their files in the directory too.
+        sign="settings.json",
         programs=("gemini",),
+        file_format=FileFormat.JSONC,
         http=HttpShape("httpUrl"),
         variables=SHELL,
         excludes=_EXCLUDED,
@@ -167,11 +125,11 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="qwen-code",
         title="Qwen Code",
-        file_format=FileFormat.JSONC,
-        user_files=_home(".qwen", "settings.json"),
-        project_files=_project(".qwen", "settings.json"),
-        signs=_home(".qwen"),
+        directory="~/.qwen",
+        user_files=("settings.json",),
+        project_files=(".qwen/settings.json",),
         programs=("qwen",),
+        file_format=FileFormat.JSONC,
         http=HttpShape("httpUrl"),
         variables=SHELL,
         excludes=_EXCLUDED,
@@ -181,8 +139,9 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="copilot-cli",
         title="GitHub Copilot CLI",
-        user_files=lambda machine: (_copilot(machine, "mcp-config.json"),),
-        signs=lambda machine: (_copilot(machine),),
+        directory="~/.copilot",
+        moved_by="COPILOT_HOME",
+        user_files=("mcp-config.json",),
         programs=("copilot",),
         stdio=StdioShape(fixed={"type": "local", "tools": ["*"]}),
         http=HttpShape(fixed={"type": "http", "tools": ["*"]}),
@@ -192,11 +151,9 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="cline",
         title="Cline",
-        user_files=_settings(
-            "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json"
-        ),
-        signs=_settings("Code", "User", "globalStorage", "saoudrizwan.claude-dev"),
-        stdio=StdioShape(fixed={"type": "stdio"}),
+        directory="{settings}/Code/User/globalStorage/saoudrizwan.claude-dev",
+        user_files=("settings/cline_mcp_settings.json",),
+        stdio=_STDIO,
         http=HttpShape(fixed={"type": "streamableHttp"}),
         variables=EDITOR,
         then="open its list of MCP servers",
@@ -204,46 +161,48 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="zed",
         title="Zed",
+        directory="{config}/zed",
+        directory_on_windows="{settings}/Zed",
+        user_files=("settings.json",),
+        project_files=(".zed/settings.json",),
+        application="Zed",
+        programs=("zed", "zeditor"),
         file_format=FileFormat.JSONC,
         key=("context_servers",),
-        user_files=lambda machine: (machine.join(_zed(machine), "settings.json"),),
-        project_files=_project(".zed", "settings.json"),
-        signs=_application(lambda machine: (_zed(machine),), "Zed", windows="Zed"),
-        programs=("zed", "zeditor"),
         then="",
     ),
     Client(
         name="opencode",
         title="OpenCode",
+        directory="{config}/opencode",
+        user_files=("opencode.json", "opencode.jsonc"),
+        project_files=("opencode.json", "opencode.jsonc"),
+        programs=("opencode",),
         file_format=FileFormat.JSONC,
         key=("mcp",),
-        user_files=lambda machine: (
-            machine.in_config("opencode", "opencode.json"),
-            machine.in_config("opencode", "opencode.jsonc"),
-        ),
-        project_files=lambda machine: (machine.in_project("opencode.json"), machine.in_project("opencode.jsonc")),
-        signs=_config("opencode"),
-        programs=("opencode",),
         stdio=StdioShape(fixed={"type": "local", "enabled": True}, command_is_list=True, environment="environment"),
         http=HttpShape(fixed={"type": "remote", "enabled": True}),
         variables=VariableStyle("{env:NAME}"),
-        then=_RESTART,
+        then="restart it",
         in_terminal=True,
     ),
     Client(
         name="lm-studio",
         title="LM Studio",
-        user_files=_home(".lmstudio", "mcp.json"),
-        signs=_application(_home(".lmstudio"), "LM Studio", windows="LM Studio"),
+        directory="~/.lmstudio",
+        user_files=("mcp.json",),
+        application="LM Studio",
         programs=("lms",),
         then="switch it on in the Program tab",
+        link="lmstudio://add_mcp?name=NAME&config=BASE64",
     ),
     Client(
         name="kiro",
         title="Kiro",
-        user_files=_home(".kiro", "settings", "mcp.json"),
-        project_files=_project(".kiro", "settings", "mcp.json"),
-        signs=_application(_home(".kiro"), "Kiro", windows="Kiro"),
+        directory="~/.kiro",
+        user_files=("settings/mcp.json",),
+        project_files=(".kiro/settings/mcp.json",),
+        application="Kiro",
         programs=("kiro", "kiro-cli"),
         variables=SHELL,
         then="",
@@ -251,23 +210,22 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="droid",
         title="Factory Droid",
-        user_files=_home(".factory", "mcp.json"),
-        signs=_home(".factory"),
+        directory="~/.factory",
+        user_files=("mcp.json",),
         programs=("droid",),
-        stdio=StdioShape(fixed={"type": "stdio"}),
-        http=HttpShape(fixed={"type": "http"}),
+        stdio=_STDIO,
+        http=_HTTP,
         variables=SHELL,
         in_terminal=True,
     ),
     Client(
         name="antigravity",
         title="Antigravity",
+        directory="~/.gemini",
         # Later versions share one file with their command line, and create it themselves.
-        user_files=lambda machine: (
-            machine.in_home(".gemini", "antigravity", "mcp_config.json"),
-            machine.in_home(".gemini", "config", "mcp_config.json"),
-        ),
-        signs=_application(_home(".gemini", "antigravity"), "Antigravity", windows="Antigravity"),
+        user_files=("antigravity/mcp_config.json", "config/mcp_config.json"),
+        sign="antigravity",
+        application="Antigravity",
         programs=("antigravity", "agy"),
         http=HttpShape("serverUrl"),
         then="press Refresh in Manage MCP Servers",
@@ -275,35 +233,37 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="amp",
         title="Amp",
+        directory="{config}/amp",
+        user_files=("settings.json",),
+        programs=("amp",),
         file_format=FileFormat.JSONC,
         key=("amp.mcpServers",),
-        user_files=_config("amp", "settings.json"),
-        signs=_config("amp"),
-        programs=("amp",),
         variables=SHELL,
         in_terminal=True,
     ),
     Client(
         name="crush",
         title="Crush",
-        key=("mcp",),
-        user_files=lambda machine: (_crush(machine, "crush.json"),),
-        project_files=lambda machine: (machine.in_project("crush.json"), machine.in_project(".crush.json")),
-        signs=lambda machine: (_crush(machine),),
+        directory="{config}/crush",
+        moved_by="CRUSH_GLOBAL_CONFIG",
+        user_files=("crush.json",),
+        project_files=("crush.json", ".crush.json"),
         programs=("crush",),
-        stdio=StdioShape(fixed={"type": "stdio"}),
-        http=HttpShape(fixed={"type": "http"}),
+        key=("mcp",),
+        stdio=_STDIO,
+        http=_HTTP,
         variables=VariableStyle("$NAME"),
-        then=_RESTART,
+        then="restart it",
         in_terminal=True,
     ),
     Client(
         name="goose",
         title="Goose",
+        directory="{config}/goose",
+        directory_on_windows="{settings}/Block/goose/config",
+        programs=("goose",),
         file_format=FileFormat.YAML,
         key=("extensions",),
-        signs=lambda machine: (_goose(machine),),
-        programs=("goose",),
         stdio=StdioShape(fixed={"type": "stdio", "enabled": True, "timeout": 300}, command="cmd", environment="envs"),
         http=HttpShape("uri", fixed={"type": "streamable_http", "enabled": True, "timeout": 300}),
         variables=VariableStyle("${NAME}", names_member="env_keys"),
@@ -314,9 +274,9 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="continue",
         title="Continue",
-        file_format=FileFormat.YAML,
-        signs=_home(".continue"),
+        directory="~/.continue",
         programs=("cn",),
+        file_format=FileFormat.YAML,
         http=HttpShape(fixed={"type": "streamable-http"}),
         variables=VariableStyle("${{ secrets.NAME }}"),
         then="reload its configuration",
@@ -327,18 +287,18 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="jetbrains",
         title="JetBrains AI Assistant",
-        signs=_settings("JetBrains"),
+        directory="{settings}/JetBrains",
         then="press Apply",
         where="Settings, Tools, AI Assistant, Model Context Protocol (MCP): Add, As JSON",
     ),
     Client(
         name="other",
         title="any other client",
-        signs=lambda _: (),
-        then=_RESTART,
+        then="restart it",
         where="the file or the page of its settings that lists MCP servers; its documentation says which",
     ),
 )
+LINKED = sorted(client.name for client in CLIENTS if client.link)
 
 
 def client_named(name: str) -> Client:

@@ -20,12 +20,11 @@ from skillhub_mcp.cli.found_skills import addable, found_text, serve_found
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, Plan, no_file_of
-from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, whole_file
-from skillhub_mcp.clients.links import LINKED, install_link
+from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, install_link, whole_file
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.secrets import has_credentials, looks_secret
-from skillhub_mcp.clients.table import CLIENTS, client_named, signs_of
+from skillhub_mcp.clients.table import CLIENTS, LINKED, client_named, signs_of
 from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
@@ -318,7 +317,7 @@ def _print_link(args: argparse.Namespace) -> int:
         hint = f"skillhub connect --link {args.link}"
         raise InvalidArgument("--link", "takes no CLIENT, --all and --scope", hint=hint)
     client = client_named(args.link)
-    link = install_link(client.name, _server_of(args, ClientScope.USER), name=args.name)
+    link = install_link(client, _server_of(args, ClientScope.USER), name=args.name)
     if args.json:
         print_json({"client": client.name, "name": args.name, "link": link})
     else:
