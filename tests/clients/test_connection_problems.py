@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from skillhub_mcp.clients.connection_problems import (
-    Findings,
+    Finding,
+    Level,
     Tried,
     connection_findings,
     file_findings,
@@ -40,119 +42,117 @@ def connection(
     return Connection(client_named(client), scope, path, name, server, is_ours)
 
 
-def found(tried: Tried, roots: dict[str, int] | None = None) -> Findings:
-    return connection_findings(tried, VERSION, roots or {})
+def found(tried: Tried, roots: dict[str, int] | None = None) -> list[Finding]:
+    return list(connection_findings(tried, VERSION, roots or {}))
 
 
-def the_problem(findings: Findings) -> Problem:
-    (problem,) = findings.problems
-    assert problem.subject == FILE
+def the_only(findings: Iterable[Finding], expected: Level = Level.PROBLEM) -> Problem:
+    ((level, problem),) = findings
+    assert (level, problem.subject) == (expected, FILE)
     return problem
 
 
 def test_a_connection_that_answers_as_this_version_is_well() -> None:
-    assert found(Tried(connection(), ANSWERED)) == Findings()
-    assert found(Tried(connection(), Probed("SkillHub", f"{VERSION}+bundle.x1f", ()))) == Findings()
+    assert found(Tried(connection(), ANSWERED)) == []
+    assert found(Tried(connection(), Probed("SkillHub", f"{VERSION}+bundle.x1f", ()))) == []
 
 
 def test_a_server_that_does_not_answer_is_a_problem_that_connecting_again_mends() -> None:
     silent = Probed(failure="/opt/skillhub-mcp does not exist")
-    problem = the_problem(found(Tried(connection(client="vscode", name="hub"), silent)))
+    problem = the_only(found(Tried(connection(client="vscode", name="hub"), silent)))
     assert problem.message == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
     assert problem.fix == "skillhub connect vscode --name hub"
 
 
 def test_a_projects_command_that_is_on_nobodys_path_is_not_mended_by_writing_it_again() -> None:
     silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
-    problem = the_problem(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
+    problem = the_only(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
     assert problem.fix == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
 
 
 def test_an_address_that_does_not_answer_is_mended_where_its_server_runs() -> None:
     server = HttpServer("http://127.0.0.1:8000/mcp", "HUB_TOKEN")
-    problem = the_problem(found(Tried(connection(server), Probed(failure="401"))))
+    problem = the_only(found(Tried(connection(server), Probed(failure="401"))))
     assert problem.fix.startswith("start the server at that address")
     assert "HUB_TOKEN" in problem.fix
 
 
 def test_another_program_behind_our_name_is_a_problem() -> None:
-    problem = the_problem(found(Tried(connection(), Probed("skill-library", "0.9", ("x",)))))
+    problem = the_only(found(Tried(connection(), Probed("skill-library", "0.9", ("x",)))))
     assert problem.message == "Cursor's entry 'skillhub' starts another program: skill-library 0.9"
 
 
 @pytest.mark.parametrize("command", ["uvx", "/usr/bin/pipx", "uv.exe"])
 def test_an_entry_that_fetches_the_namesake_is_a_problem_though_nothing_was_started(command: str) -> None:
     server = StdioServer(command, ("run", "skillhub-mcp"))
-    problem = the_problem(found(Tried(connection(server, is_ours=False), untried="not ours")))
+    problem = the_only(found(Tried(connection(server, is_ours=False), untried="not ours")))
     assert "from the package index, where it is another program's" in problem.message
 
 
 def test_what_starts_something_else_is_only_noted() -> None:
-    findings = found(Tried(connection(StdioServer("docker", ("run",)), is_ours=False), untried="it starts docker"))
-    assert (findings.problems, findings.warnings) == ((), ())
-    assert findings.notes[0].message == "Cursor's entry 'skillhub' was not started: it starts docker"
-    assert findings.notes[0].fix == "`skillhub connect cursor --name skills` adds SkillHub beside it"
+    docker = connection(StdioServer("docker", ("run",)), is_ours=False)
+    note = the_only(found(Tried(docker, untried="it starts docker")), Level.NOTE)
+    assert note.message == "Cursor's entry 'skillhub' was not started: it starts docker"
+    assert note.fix == "`skillhub connect cursor --name skills` adds SkillHub beside it"
 
 
 def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:
-    problem = the_problem(found(Tried(connection(None, client="windsurf"))))
+    problem = the_only(found(Tried(connection(None, client="windsurf"))))
     assert problem.message == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
     assert problem.fix == "skillhub connect windsurf"
-    unknown = the_problem(found(Tried(connection(None, is_ours=False))))
+    unknown = the_only(found(Tried(connection(None, is_ours=False))))
     assert unknown.fix == "remove the entry, then `skillhub connect cursor`"
 
 
 def test_another_version_is_a_warning() -> None:
-    findings = found(Tried(connection(), Probed("SkillHub", "1.0.0", ())))
-    assert findings.problems == ()
-    assert findings.warnings[0].message == "Cursor's entry 'skillhub' runs SkillHub 1.0.0; this is 1.2.3"
+    warning = the_only(found(Tried(connection(), Probed("SkillHub", "1.0.0", ()))), Level.WARNING)
+    assert warning.message == "Cursor's entry 'skillhub' runs SkillHub 1.0.0; this is 1.2.3"
 
 
 def test_a_command_that_only_the_shell_finds_is_a_problem_of_a_users_file_and_a_warning_about_a_projects() -> None:
     bare = StdioServer("skillhub-mcp")
     users = found(Tried(connection(bare), ANSWERED, by_shell_only=True))
-    assert the_problem(users).fix == "`skillhub connect cursor` writes the absolute path"
+    assert the_only(users).fix == "`skillhub connect cursor` writes the absolute path"
     projects = found(Tried(connection(bare, scope=ClientScope.PROJECT), ANSWERED, by_shell_only=True))
-    assert projects.problems == ()
-    assert projects.warnings[0].fix == "start Cursor from a shell"
+    assert the_only(projects, Level.WARNING).fix == "start Cursor from a shell"
 
 
 def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
     roots = {str(tmp_path): 2, "/home/ada/.agents/skills": 3, "/srv/empty": 0}
-    (warning,) = found(Tried(connection(server), ANSWERED), roots).warnings
+    warning = the_only(found(Tried(connection(server), ANSWERED), roots), Level.WARNING)
     assert warning.message.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
     assert warning.fix == "remove SKILLS_DIR from the entry"
-    (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
+    warning = the_only(found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}), Level.WARNING)
     assert f"`skillhub roots add {tmp_path}` serves that too" in warning.fix
 
 
 def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
-    assert found(Tried(connection(server), ANSWERED), {str(tmp_path): 2, "/srv/empty": 0}) == Findings()
+    assert found(Tried(connection(server), ANSWERED), {str(tmp_path): 2, "/srv/empty": 0}) == []
 
 
 def test_an_entry_with_skills_dir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path / "gone")})
-    assert "which is no directory" in the_problem(found(Tried(connection(server), ANSWERED))).message
+    assert "which is no directory" in the_only(found(Tried(connection(server), ANSWERED))).message
 
 
 def test_an_entry_under_another_clients_key_is_a_problem() -> None:
     misplaced = (MisplacedEntry("skillhub", "mcpServers"),)
-    problem = the_problem(
+    problem = the_only(
         file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
     )
     assert problem.message == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
     assert problem.fix == "remove it there, then `skillhub connect vscode`"
     both = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, (connection(client="vscode"),), misplaced)
-    assert the_problem(file_findings(both)).fix == "remove it there"
+    assert the_only(file_findings(both)).fix == "remove it there"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:
     broken = RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing", names_us=True)
-    assert the_problem(file_findings(broken)).fix == "correct it, then `skillhub connect zed`"
+    assert the_only(file_findings(broken)).fix == "correct it, then `skillhub connect zed`"
     other = file_findings(RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing"))
-    assert (other.problems, len(other.warnings)) == ((), 1)
+    the_only(other, Level.WARNING)
 
 
 def test_two_names_for_the_same_server_are_told_once() -> None:

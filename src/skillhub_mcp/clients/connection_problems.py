@@ -6,8 +6,9 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import combinations
 from urllib.parse import urlsplit
 
@@ -45,30 +46,31 @@ class Tried:
         return self.connection.is_ours
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What was found, by severity."""
+class Level(str, Enum):
+    """How bad a finding is."""
 
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    notes: tuple[Problem, ...] = ()
+    PROBLEM = "problem"
+    WARNING = "warning"
+    NOTE = "note"
 
 
-def file_findings(file: RegisteredFile) -> Findings:
-    """Return what is wrong with a file before anything in it is tried."""
+Finding = tuple[Level, Problem]
+
+
+def file_findings(file: RegisteredFile) -> Iterator[Finding]:
+    """Yield what is wrong with a file before anything in it is tried."""
     title, command = file.client.title, _connect(file.client, file.scope)
     if file.refusal:
         what = f"cannot be read as {title}'s file: {file.refusal}"
         if file.names_us:
-            return Findings(problems=(Problem(file.path, what, f"correct it, then `{command}`"),))
-        return Findings(warnings=(Problem(file.path, what, f"correct it; until then `{command}` leaves it as it is"),))
-    problems = []
+            yield Level.PROBLEM, Problem(file.path, what, f"correct it, then `{command}`")
+        else:
+            yield Level.WARNING, Problem(file.path, what, f"correct it; until then `{command}` leaves it as it is")
     reads = ".".join(file.client.key)
     for entry in file.misplaced:
         what = f"has {entry.name!r} under {entry.key!r}, which {title} does not read: it reads {reads!r}"
         then = "" if file.connections else f", then `{_connect(file.client, file.scope, entry.name)}`"
-        problems.append(Problem(file.path, what, f"remove it there{then}"))
-    return Findings(problems=tuple(problems))
+        yield Level.PROBLEM, Problem(file.path, what, f"remove it there{then}")
 
 
 def unconnected(client: Client, sign: str) -> Problem:
@@ -105,8 +107,8 @@ def why_not_started(connection: Connection, machine: Machine) -> str:
     return ""
 
 
-def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) -> Findings:
-    """Return what is wrong with one connection.
+def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield what is wrong with one connection.
 
     `version` is this program's. `roots` are the directories that it searches, with the number of their skills.
     """
@@ -115,51 +117,33 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     command = _connect(client, connection.scope, connection.name)
     entry = f"{client.title}'s entry {connection.name!r}"
     replacing = f"remove the entry, then `{command}`"
+    level = Level.PROBLEM
     if server is None:
         words = [client.stdio.command, *([] if client.http is None else [client.http.url])]
         what = f"{entry} has no {' or '.join(map(repr, words))} that {client.title} can use"
         # Connecting does not change an entry that is not known to be ours.
-        return _problem(connection, what, command if connection.is_ours else replacing)
-    if isinstance(server, StdioServer) and fetches_namesake(server):
+        fix = command if connection.is_ours else replacing
+    elif isinstance(server, StdioServer) and fetches_namesake(server):
         what = f"{entry} fetches SkillHub's name from the package index, where it is another program's"
-        return _problem(connection, what, replacing)
-    if connection.is_off and connection.is_ours:
-        return _warning(connection, f"{entry} is switched off in {client.title}", f"switch it on in {client.title}")
-    if probed is None:
-        look = f"look at it; {client.title} asks before it starts it"
-        beside = f"`{_connect(client, connection.scope, 'skills')}` adds SkillHub beside it"
-        what = f"{entry} was not started: {tried.untried}"
-        return Findings(notes=(Problem(connection.path, what, look if connection.is_ours else beside),))
-    if not probed.answers:
-        what = f"{entry} does not answer: {probed.failure}"
-        return _problem(connection, what, _fix_of_silence(connection, command))
-    if probed.server_name != SERVER_NAME:
+        fix = replacing
+    elif connection.is_off and connection.is_ours:
+        level, what = Level.WARNING, f"{entry} is switched off in {client.title}"
+        fix = f"switch it on in {client.title}"
+    elif probed is None:
+        level, what = Level.NOTE, f"{entry} was not started: {tried.untried}"
+        fix = f"look at it; {client.title} asks before it starts it"
+        if not connection.is_ours:
+            fix = f"`{_connect(client, connection.scope, 'skills')}` adds SkillHub beside it"
+    elif not probed.answers:
+        what, fix = f"{entry} does not answer: {probed.failure}", _fix_of_silence(connection, command)
+    elif probed.server_name != SERVER_NAME:
         who = f"{probed.server_name} {probed.version}".strip()
-        return _problem(connection, f"{entry} starts another program: {who}", replacing)
-    found = [_of_directories(connection, entry, roots)]
-    if tried.by_shell_only and isinstance(server, StdioServer):
-        what = (
-            f"{entry} starts {server.command!r}, which your shell finds, and {client.title} does not when it is "
-            "started from the desktop"
-        )
-        if connection.scope is ClientScope.USER:
-            found.append(_problem(connection, what, f"`{command}` writes the absolute path"))
-        else:
-            found.append(_warning(connection, what, f"start {client.title} from a shell"))
-    # A bundle's version has a label.
-    if probed.version.partition("+")[0] != version.partition("+")[0]:
-        fix = command if isinstance(server, StdioServer) else "update the server at that address"
-        found.append(_warning(connection, f"{entry} runs SkillHub {probed.version}; this is {version}", fix))
-    return _merged(found)
-
-
-def _merged(found: Sequence[Findings]) -> Findings:
-
-    return Findings(
-        tuple(problem for one in found for problem in one.problems),
-        tuple(problem for one in found for problem in one.warnings),
-        tuple(problem for one in found for problem in one.notes),
-    )
+        what, fix = f"{entry} starts another program: {who}", replacing
+    else:
+        yield from _of_directories(connection, entry, roots)
+        yield from _of_installation(tried, probed, entry, command, version)
+        return
+    yield level, Problem(connection.path, what, fix)
 
 
 def misspelt_settings(tried: Tried, problems: Mapping[str, str]) -> tuple[Problem, ...]:
@@ -198,24 +182,39 @@ def disconnecting_command(connection: Connection) -> str:
     return f"skillhub disconnect {connection.client.name}{_options(connection.scope, connection.name)}"
 
 
-def _of_directories(connection: Connection, entry: str, roots: Mapping[str, int]) -> Findings:
+def _of_installation(tried: Tried, probed: Probed, entry: str, command: str, version: str) -> Iterator[Finding]:
+    connection, server = tried.connection, tried.connection.server
+    title = connection.client.title
+    if tried.by_shell_only and isinstance(server, StdioServer):
+        what = f"{entry} starts {server.command!r}, which your shell finds, and {title} does not when it is started"
+        what += " from the desktop"
+        if connection.scope is ClientScope.USER:
+            yield Level.PROBLEM, Problem(connection.path, what, f"`{command}` writes the absolute path")
+        else:
+            yield Level.WARNING, Problem(connection.path, what, f"start {title} from a shell")
+    # A bundle's version has a label.
+    if probed.version.partition("+")[0] != version.partition("+")[0]:
+        what = f"{entry} runs SkillHub {probed.version}; this is {version}"
+        fix = command if isinstance(server, StdioServer) else "update the server at that address"
+        yield Level.WARNING, Problem(connection.path, what, fix)
+
+
+def _of_directories(connection: Connection, entry: str, roots: Mapping[str, int]) -> Iterator[Finding]:
     server = connection.server
     named = server.environment.get("SKILLS_DIR", "") if isinstance(server, StdioServer) else ""
-    if not named:
-        return Findings()
     searched = {os.path.realpath(expand_home(one)) for one in named.split(os.pathsep) if one.strip()}
     if missing := sorted(one for one in searched if not os.path.isdir(one)):
         what = f"{entry} sets SKILLS_DIR to {missing[0]}, which is no directory"
-        return _problem(connection, what, "correct it, or remove it")
+        yield Level.PROBLEM, Problem(connection.path, what, "correct it, or remove it")
+        return
     places = {os.path.realpath(root): root for root in roots}
     hidden = [f"{roots[root]:,} in {root}" for place, root in places.items() if roots[root] and place not in searched]
-    if not hidden:
-        return Findings()
-    title = connection.client.title
-    unknown = sorted(searched - set(places))
-    added = f"; `skillhub roots add {shlex.quote(unknown[0])}` serves that too" if unknown else ""
-    what = f"{entry} sets SKILLS_DIR, and so {title} sees none of the skills elsewhere: {', '.join(hidden)}"
-    return _warning(connection, what, f"remove SKILLS_DIR from the entry{added}")
+    if searched and hidden:
+        unknown = sorted(searched - set(places))
+        added = f"; `skillhub roots add {shlex.quote(unknown[0])}` serves that too" if unknown else ""
+        what = f"{entry} sets SKILLS_DIR, and so {connection.client.title} sees none of the skills elsewhere: "
+        what += ", ".join(hidden)
+        yield Level.WARNING, Problem(connection.path, what, f"remove SKILLS_DIR from the entry{added}")
 
 
 def _fix_of_silence(connection: Connection, command: str) -> str:
@@ -234,14 +233,6 @@ def _same(first: Server | None, second: Server | None) -> bool:
         # Two installations serve the same skills; another environment may serve others.
         return (first.arguments, first.environment) == (second.arguments, second.environment)
     return first == second
-
-
-def _problem(connection: Connection, what: str, fix: str) -> Findings:
-    return Findings(problems=(Problem(connection.path, what, fix),))
-
-
-def _warning(connection: Connection, what: str, fix: str) -> Findings:
-    return Findings(warnings=(Problem(connection.path, what, fix),))
 
 
 def _connect(client: Client, scope: ClientScope, name: str = DEFAULT_NAME) -> str:

@@ -14,6 +14,7 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.agents_md.schema import read_config
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.clients.connection_problems import (
+    Level,
     Tried,
     connection_findings,
     file_findings,
@@ -183,19 +184,20 @@ def check_clients(installation: Installation) -> CheckResult:
     snapshot = installation.view.snapshot
     counts = Counter(skill.root for skill in snapshot.everything)
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
-    findings = [*map(file_findings, files), *(connection_findings(one, version(), roots) for one in tried)]
+    findings = [found for file in files for found in file_findings(file)]
+    findings += [found for one in tried for found in connection_findings(one, version(), roots)]
     reported = {file.client.name for file in files}
     signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
     return CheckResult(
-        problems=[problem for one in findings for problem in one.problems],
+        problems=[problem for level, problem in findings if level is Level.PROBLEM],
         warnings=[
-            *(problem for one in findings for problem in one.warnings),
+            *(problem for level, problem in findings if level is Level.WARNING),
             *(problem for one in tried for problem in _misspelt(one)),
             *repeated(tried),
         ],
         notes=[
-            *(problem for one in findings for problem in one.notes),
+            *(problem for level, problem in findings if level is Level.NOTE),
             *(unconnected(client, found[0]) for client, found in signs if found),
         ],
         state=f"{plural(len(clients), 'client')} connected" if clients else _NOT_CONNECTED,
