@@ -180,9 +180,8 @@ def test_entries_are_printed_for_every_client_without_a_choice_of_skills(skillhu
     (told,) = skillhub("connect", "cursor", "--print", "--json").json["clients"]
     assert told == {"client": "cursor", "where": "~/.cursor/mcp.json", "text": alone.out}
     # What a person put there, nobody else knows.
-    for option in ("--yes", "--restore"):
-        by_hand = skillhub("disconnect", "goose", option)
-        assert (by_hand.code, "config.yaml" in by_hand.out, "by hand" in by_hand.out) == (1, True, True)
+    by_hand = skillhub("disconnect", "goose", "--yes")
+    assert (by_hand.code, "config.yaml" in by_hand.out, "by hand" in by_hand.out) == (1, True, True)
     assert list(home.iterdir()) == []
 
 
@@ -459,18 +458,6 @@ def test_claude_code_is_connected_by_its_own_program(
     failed = skillhub("connect", "claude-code", "--yes", PATH=os.pathsep.join((str(failing.parent), os.defpath)))
     assert failed.code == 1
     assert "failed: no such scope" in failed.out
-
-
-def test_a_file_is_restored_from_its_newest_copy(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
-    path = home / ".cursor" / "mcp.json"
-    before = put(path, PLAIN)
-    skillhub("connect", "cursor", "--yes")
-    done = skillhub("disconnect", "cursor", "--restore", "--yes")
-    assert (done.code, done.out) == (0, "Cursor: restored (~/.cursor/mcp.json)\n")
-    assert path.read_text() == before
-    none = skillhub("disconnect", "windsurf", "--restore", "--yes")
-    assert none.code == 1
-    assert "there is no copy of it" in none.out
 
 
 def test_the_command_is_this_installations_own_however_it_was_called(

@@ -13,7 +13,7 @@ import pytest
 from tests.clients.files import CHANGED, CODEX, PLAIN, REFUSED, ClientFile
 
 from skillhub_mcp.clients import files
-from skillhub_mcp.clients.connections import Connections, FileChange, Registration, Settled, ToPaste
+from skillhub_mcp.clients.connections import Connections, FileChange, Plan, Registration, ToPaste
 from skillhub_mcp.clients.editing import entries_in
 from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
@@ -82,10 +82,10 @@ def test_an_untouched_file_gets_its_very_bytes_back(
     connect(connections, client)
     assert b"skillhub" in path.read_bytes()
     settled = connections.plan(client, USER, SERVER, registrar=None)
-    assert isinstance(settled, Settled)
+    assert type(settled) is Plan
     disconnect(connections, client)
     assert path.read_bytes() == before
-    assert isinstance(connections.plan_removal(client, USER, registrar=None), Settled)
+    assert type(connections.plan_removal(client, USER, registrar=None)) is Plan
 
 
 @pytest.mark.parametrize(("file", "reason"), REFUSED, ids=lambda value: getattr(value, "kind", ""))
@@ -326,23 +326,6 @@ def test_the_last_hundred_copies_are_kept_for_the_owner_only(machine: Machine, c
         assert stat.S_IMODE(kept.stat().st_mode) & 0o077 == 0, kept
 
 
-def test_the_newest_copy_is_given_back_and_that_can_be_undone(machine: Machine, connections: Connections) -> None:
-    path = path_of(CURSOR, machine)
-    with pytest.raises(ClientFileRefused, match="no copy"):
-        connections.plan_restoration(CURSOR, USER)
-    before = put(path, PLAIN)
-    connect(connections)
-    connected = path.read_bytes()
-    plan = connections.plan_restoration(CURSOR, USER)
-    assert isinstance(plan, FileChange)
-    connections.carry_out(plan)
-    assert path.read_bytes() == before
-    again = connections.plan_restoration(CURSOR, USER)
-    assert isinstance(again, FileChange)
-    connections.carry_out(again)
-    assert path.read_bytes() == connected
-
-
 def test_without_a_place_for_copies_nothing_is_changed(machine: Machine, connections: Connections) -> None:
     put(Path(machine.home, ".skillhub"), "a file")
     path = path_of(CURSOR, machine)
@@ -436,13 +419,13 @@ def test_claude_code_registers_by_its_own_program(machine: Machine, connections:
     assert printed.text == f"claude mcp add-json --scope user skillhub '{entry}'\n"
     assert state.read_bytes() == before
     put(state, json.dumps({"mcpServers": {"skillhub": json.loads(entry)}}))
-    assert isinstance(connections.plan(claude, USER, SERVER, registrar="/usr/bin/claude"), Settled)
+    assert type(connections.plan(claude, USER, SERVER, registrar="/usr/bin/claude")) is Plan
     moved = connections.plan(claude, USER, StdioServer("/new/skillhub-mcp"), registrar="/usr/bin/claude")
     assert isinstance(moved, Registration)
     assert [command[2] for command in moved.commands] == ["remove", "add-json"]
     # The program may write more of it than we said.
     put(state, json.dumps({"mcpServers": {"skillhub": {**json.loads(entry), "env": {}}}}))
-    assert isinstance(connections.plan(claude, USER, SERVER, registrar="/usr/bin/claude"), Settled)
+    assert type(connections.plan(claude, USER, SERVER, registrar="/usr/bin/claude")) is Plan
     gone = connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
     assert isinstance(gone, Registration)
     assert gone.commands == (("/usr/bin/claude", "mcp", "remove", "--scope", "user", "skillhub"),)

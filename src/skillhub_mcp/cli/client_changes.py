@@ -16,7 +16,7 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_text
 from skillhub_mcp.cli.output import print_json
-from skillhub_mcp.clients.connections import ChangeKind, Connections, FileChange, Plan, Registration, Settled, ToPaste
+from skillhub_mcp.clients.connections import ChangeKind, Connections, FileChange, Plan, Registration, ToPaste
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, environment_of, probe
@@ -32,7 +32,6 @@ _DONE = {
     ChangeKind.CONNECT: "connected",
     ChangeKind.UPDATE: "updated",
     ChangeKind.DISCONNECT: "disconnected",
-    ChangeKind.RESTORE: "restored",
 }
 
 
@@ -153,7 +152,7 @@ def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
     once: list[Plan] = []
     for plan in plans:
         if isinstance(plan, FileChange) and plan.file.place in seen:
-            once.append(Settled(plan.client, plan.scope, plan.name, plan.file.path, plan.server))
+            once.append(Plan(plan.client, plan.scope, plan.name, plan.path, plan.server))
             continue
         seen.update([plan.file.place] if isinstance(plan, FileChange) else [])
         once.append(plan)
@@ -184,13 +183,12 @@ def _register(plan: Registration, machine: Machine) -> None:
 def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
     if isinstance(plan, ToPaste):
         return ClientOutcome(plan.client, plan.scope, "printed", text=plan.text, where=plan.where)
-    path = plan.file.path if isinstance(plan, FileChange) else plan.path
-    outcome = "unchanged" if isinstance(plan, Settled) else outcome
-    is_off = not isinstance(plan, Registration) and plan.is_off
-    hint = plan.hint if isinstance(plan, Settled) else ""
+    if not isinstance(plan, FileChange | Registration):
+        outcome = "unchanged"
+    is_off, hint = plan.is_off, plan.hint
     if is_off:
         hint = f"switch it on in {plan.client.title}, which does not start it until then"
-    return ClientOutcome(plan.client, plan.scope, outcome, path, hint=hint, server=plan.server, is_off=is_off)
+    return ClientOutcome(plan.client, plan.scope, outcome, plan.path, hint=hint, server=plan.server, is_off=is_off)
 
 
 def _lines_of(one: ClientOutcome) -> list[str]:

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from skillhub_mcp.clients.backups import Backup, Backups, digest_of
 from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry, without_entry
@@ -40,64 +40,50 @@ class ChangeKind(str, Enum):
     CONNECT = "connect"
     UPDATE = "update"
     DISCONNECT = "disconnect"
-    RESTORE = "restore"
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
-    """A client's file, and its new bytes; None to remove it."""
+class Plan:
+    """What is to be done about the entry `name` in the client's file at `path`; of this class itself, nothing.
+
+    `server` is the one that `entry` leads to then, if any, and `hint` says how to change it anyway. `is_off`: it is
+    switched off in the client.
+    """
 
     client: Client
     scope: ClientScope
     name: str
+    path: str = ""
+    server: Server | None = None
+    entry: ClientEntry | None = None
+    is_off: bool = False
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange(Plan):
+    """A client's file gets the bytes `after`; with None it is removed, with the `directories` that are then empty."""
+
     kind: ChangeKind
     file: FileAsRead
     after: bytes | None
-    server: Server | None = None
-    entry: ClientEntry | None = None
     directories: tuple[str, ...] = ()
-    is_off: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """Commands of the client's own program that change its file, which SkillHub does not write."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration(Plan):
+    """Commands of the client's own program change its file, which SkillHub does not write."""
 
-    client: Client
-    scope: ClientScope
-    name: str
     kind: ChangeKind
-    path: str
     commands: tuple[tuple[str, ...], ...]
-    server: Server | None = None
-    entry: ClientEntry | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Nothing to do. `server` is the one that the entry leads to, if any; `hint` says how to change it anyway."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToPaste(Plan):
+    """The user pastes a text."""
 
-    client: Client
-    scope: ClientScope
-    name: str
-    path: str
-    server: Server | None = None
-    hint: str = ""
-    is_off: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ToPaste:
-    """Text that the user pastes, and where."""
-
-    client: Client
-    scope: ClientScope
-    name: str
     text: str
     where: str
-
-
-Plan: TypeAlias = FileChange | Registration | Settled | ToPaste
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +151,7 @@ class Connections:
         """
         entry = entry_of(client, server, name=name)
         if client.is_printed:
-            return ToPaste(client, scope, name, file_with(client, name, entry), client.where)
+            return ToPaste(client, scope, name, text=file_with(client, name, entry), where=client.where)
         path = self.path_of(client, scope)
         if path is None:
             raise no_file_of(client, scope)
@@ -174,25 +160,26 @@ class Connections:
         kind = ChangeKind.CONNECT
         if name in entries:
             kind, old = ChangeKind.UPDATE, entries[name]
-            if not self._is_ours(client, file.place, name, old):
+            now = self._our_server(client, file, name, old)
+            if now is None:
                 hint = "with `--name skills` SkillHub is connected beside it"
                 raise ClientFileRefused(path, _OTHER.format(name), hint=hint, name_taken=True)
             entry = merged(client, old, entry)
-            settled = _settled(client, scope, name, path, old, entry, replaces_address=replaces_address)
-            if settled is not None:
-                return replace(settled, is_off=is_switched_off(client, file.text, name))
+            keeps_address = not replaces_address and isinstance(now, HttpServer) and not isinstance(server, HttpServer)
+            if old == entry or keeps_address:
+                is_off = is_switched_off(client, file.text, name)
+                hint = f"it uses the server at {now}; with `--stdio` it starts one of its own" if keeps_address else ""
+                return Plan(client, scope, name, path, now, is_off=is_off, hint=hint)
+        wanted = server_of(client, entry)
         if client.registrar and scope is ClientScope.USER:
-            written = json.dumps(entry, ensure_ascii=False)
-            commands = [["add-json", "--scope", "user", name, written]]
+            commands = [["add-json", "--scope", "user", name, json.dumps(entry, ensure_ascii=False)]]
             if name in entries:
                 commands.insert(0, ["remove", "--scope", "user", name])
-            server_now = server_of(client, entry)
-            return _registration(client, name, kind, path, commands, registrar, server=server_now, entry=entry)
+            return _registration(Plan(client, scope, name, path, wanted, entry), kind, commands, registrar)
         changed = _checked(file, lambda: with_entry(client, file.text, name, entry))
         refuse_unwritable(file)
-        is_off = is_switched_off(client, changed, name)
-        after = _encoded(file, changed)
-        return FileChange(client, scope, name, kind, file, after, server_of(client, entry), entry, is_off=is_off)
+        is_off, after = is_switched_off(client, changed, name), _encoded(file, changed)
+        return FileChange(client, scope, name, path, wanted, entry, is_off, kind=kind, file=file, after=after)
 
     def plan_removal(
         self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME, registrar: str | None
@@ -201,47 +188,31 @@ class Connections:
 
         A file that nothing else has changed since is restored; from any other, only our entry goes.
         """
-        _refuse_printed(client)
+        if client.is_printed:
+            raise ClientFileRefused(client.where, "its entry was printed: remove it by hand")
         path = self.path_of(client, scope)
         if path is None:
-            return Settled(client, scope, name, "")
+            return Plan(client, scope, name)
         file = self._read(path, scope)
         entries = _entries(client, file)
         if name not in entries:
-            return Settled(client, scope, name, path)
-        if not self._is_ours(client, file.place, name, entries[name]):
+            return Plan(client, scope, name, path)
+        if self._our_server(client, file, name, entries[name]) is None:
             raise ClientFileRefused(path, _OTHER.format(name))
         kind = ChangeKind.DISCONNECT
         if client.registrar and scope is ClientScope.USER:
-            return _registration(client, name, kind, path, [["remove", "--scope", "user", name]], registrar)
+            commands = [["remove", "--scope", "user", name]]
+            return _registration(Plan(client, scope, name, path), kind, commands, registrar)
         refuse_unwritable(file)
         original = self._backups.original(file.place, name, file.content)
         if original is not None:
-            before = original.content()
+            after = original.content()
             # If the file had an older entry of ours, restoring it would not disconnect.
-            if before is None or name not in _entries(client, replace(file, content=before)):
-                return FileChange(client, scope, name, kind, file, before, directories=original.directories)
+            if after is None or name not in _entries(client, replace(file, content=after)):
+                directories = original.directories
+                return FileChange(client, scope, name, path, kind=kind, file=file, after=after, directories=directories)
         after = _encoded(file, _checked(file, lambda: without_entry(client, file.text, name)))
-        return FileChange(client, scope, name, kind, file, after)
-
-    def plan_restoration(self, client: Client, scope: ClientScope) -> Plan:
-        """Return what restores a client's file from its newest copy. Raises ClientFileRefused if there is none."""
-        _refuse_printed(client)
-        path = self.path_of(client, scope) if client.files(scope, self._machine) else None
-        if path is None:
-            return Settled(client, scope, "", "")
-        file = self._read(path, scope)
-        copies = [backup for backup in self._backups.of(file.place) if backup.copy is not None]
-        if not copies:
-            raise ClientFileRefused(path, "there is no copy of it")
-        try:
-            after = copies[0].content()
-        except OSError as error:
-            raise ClientFileRefused(path, f"its copy {copies[0].copy} cannot be read: {error.strerror}") from error
-        if after == file.content:
-            return Settled(client, scope, "", path)
-        refuse_unwritable(file)
-        return FileChange(client, scope, "", ChangeKind.RESTORE, file, after)
+        return FileChange(client, scope, name, path, kind=kind, file=file, after=after)
 
     def carry_out(self, change: FileChange) -> None:
         """Write a planned change, after a copy of what was there. Raises ClientFileRefused."""
@@ -272,9 +243,11 @@ class Connections:
             raise ClientFileRefused(path, f"it is a link to {file.place}, which is outside the project")
         return file
 
-    def _is_ours(self, client: Client, place: str, name: str, entry: EntryValue) -> bool:
+    def _our_server(self, client: Client, file: FileAsRead, name: str, entry: EntryValue) -> Server | None:
+        """Return the server of an entry that starts SkillHub or that we wrote, else None."""
         server = server_of(client, entry) if isinstance(entry, dict) else None
-        return starts_skillhub(server) or self._was_written(client, place, name, server)
+        is_ours = starts_skillhub(server) or self._was_written(client, file.place, name, server)
+        return server if is_ours else None
 
     def _was_written(self, client: Client, place: str, name: str, server: Server | None) -> bool:
         """Whether we wrote an entry for this server: an address alone does not say what answers there."""
@@ -297,47 +270,15 @@ def _checked(file: FileAsRead, work: Callable[[], _T]) -> _T:
 
 
 def _registration(
-    client: Client,
-    name: str,
-    kind: ChangeKind,
-    path: str,
-    commands: Sequence[Sequence[str]],
-    registrar: str | None,
-    *,
-    server: Server | None = None,
-    entry: ClientEntry | None = None,
-) -> Plan:
+    plan: Plan, kind: ChangeKind, commands: Sequence[Sequence[str]], registrar: str | None
+) -> Registration | ToPaste:
     """Return the commands of the client's own program, to run, or to print if it is not installed."""
-    typed = [(registrar or client.registrar, "mcp", *command) for command in commands]
+    client = plan.client
+    typed = tuple((registrar or client.registrar, "mcp", *command) for command in commands)
     if registrar is None:
         text = "".join(f"{shlex.join(command)}\n" for command in typed)
-        return ToPaste(client, ClientScope.USER, name, text, f"a shell that finds `{client.registrar}`")
-    return Registration(client, ClientScope.USER, name, kind, path, tuple(typed), server, entry)
-
-
-def _settled(
-    client: Client,
-    scope: ClientScope,
-    name: str,
-    path: str,
-    old: EntryValue,
-    new: ClientEntry,
-    *,
-    replaces_address: bool,
-) -> Settled | None:
-    """Return that the old entry stays: it equals the new one, or has an address that is not to be replaced."""
-    if old == new:
-        return Settled(client, scope, name, path, server_of(client, new))
-    server = server_of(client, old) if isinstance(old, dict) else None
-    if replaces_address or not isinstance(server, HttpServer) or isinstance(server_of(client, new), HttpServer):
-        return None
-    hint = f"it uses the server at {server}; with `--stdio` it starts one of its own"
-    return Settled(client, scope, name, path, server, hint)
-
-
-def _refuse_printed(client: Client) -> None:
-    if client.is_printed:
-        raise ClientFileRefused(client.where, "its entry was printed: remove it by hand")
+        return ToPaste(client, plan.scope, plan.name, text=text, where=f"a shell that finds `{client.registrar}`")
+    return Registration(client, plan.scope, plan.name, plan.path, plan.server, plan.entry, kind=kind, commands=typed)
 
 
 def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:

@@ -43,9 +43,7 @@ _DESCRIPTIONS = {
 def add_arguments(parser: Parser, command: str) -> None:
     """Declare the arguments."""
     parser.description = _DESCRIPTIONS[command]
-    if command == "disconnect":
-        parser.add_argument("--restore", action="store_true", help="restore the files from the newest copies")
-    else:
+    if command == "connect":
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--list", action="store_true", help="list the clients: installed, connected, and where")
         what.add_argument("--print", dest="printing", action="store_true", help="print the entry, and change nothing")
@@ -155,10 +153,9 @@ def _connect(
 def _disconnect(
     clients: Sequence[Client], scope: ClientScope, connections: Connections, machine: Machine, args: argparse.Namespace
 ) -> list[ClientOutcome]:
-    """Disconnect the clients, or restore their files. Raises InvalidArgument for none."""
-    if not clients and (not args.all or args.restore):
-        given = "is required with --restore" if args.restore else "is required"
-        raise InvalidArgument("CLIENT", given, hint="`skillhub connect --list` says which are connected")
+    """Disconnect the clients. Raises InvalidArgument for none."""
+    if not clients and not args.all:
+        raise InvalidArgument("CLIENT", "is required", hint="`skillhub connect --list` says which are connected")
     plans: list[Plan] = []
     left_alone: list[ClientOutcome] = []
     others = {}
@@ -170,11 +167,7 @@ def _disconnect(
                 continue
             if ours:
                 others[client.name] = f"`{ours[0]}` disconnects it"
-            plans.append(
-                connections.plan_restoration(client, scope)
-                if args.restore
-                else connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client))
-            )
+            plans.append(connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client)))
         except ClientFileRefused as error:
             # With --all, SkillHub never wrote to an unreadable file.
             left_alone += [refused(client, scope, error)] if clients else []
