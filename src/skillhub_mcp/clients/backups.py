@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 
 from skillhub_mcp._util.atomic_write import atomic_write
@@ -19,23 +19,24 @@ _RECORD = "change.json"
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """One change of the file at `path`: the copy of its content before (None if it did not exist), and what followed.
+    """One change of the file at `path`, which `existed` before, and the `place` of the record.
 
     `after` is the digest of the new content, `entry` our entry in it, and `directories` those made for the file.
     """
 
     path: str
-    copy: str | None = None
+    existed: bool
     name: str = ""
     entry: ClientEntry | None = None
     after: str = ""
     directories: tuple[str, ...] = ()
+    place: str = ""
 
     def content(self) -> bytes | None:
-        """Return the bytes of the copy. Raises OSError."""
-        if self.copy is None:
+        """Return the bytes of the file before, None if it did not exist. Raises OSError."""
+        if not self.existed:
             return None
-        with open(self.copy, "rb") as file:
+        with open(os.path.join(self.place, os.path.basename(self.path)), "rb") as file:
             return file.read()
 
 
@@ -52,16 +53,8 @@ class Backups:
         os.mkdir(directory, mode=0o700)
         if before is not None:
             atomic_write(os.path.join(directory, os.path.basename(change.path)), before, mode=0o600)
-        record = {
-            "path": change.path,
-            "existed": before is not None,
-            "name": change.name,
-            "entry": change.entry,
-            "after": change.after,
-            "directories": change.directories,
-        }
         # Last: a directory without it is ignored.
-        atomic_write(os.path.join(directory, _RECORD), json.dumps(record).encode("ascii"), mode=0o600)
+        atomic_write(os.path.join(directory, _RECORD), json.dumps(asdict(change)).encode("ascii"), mode=0o600)
         for old in self._directories()[:-_MAX_BACKUPS]:
             shutil.rmtree(os.path.join(self._directory, old), ignore_errors=True)
 
@@ -85,9 +78,7 @@ class Backups:
                 record = json.load(file)
         except (OSError, ValueError):
             return None
-        path = str(record["path"])
-        copy = os.path.join(directory, os.path.basename(path)) if record["existed"] else None
-        return Backup(path, copy, record["name"], record["entry"], record["after"], tuple(record["directories"]))
+        return Backup(**record | {"place": directory, "directories": tuple(record["directories"])})
 
     def _directories(self) -> list[str]:
         return sorted(os.listdir(self._directory)) if os.path.isdir(self._directory) else []

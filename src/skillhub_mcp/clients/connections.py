@@ -220,13 +220,14 @@ class Connections:
         refuse_changed(file)
         after = "" if change.after is None else digest_of(change.after)
         directories = missing_directories(os.path.dirname(file.place))
-        self._keep(Backup(file.place, None, change.name, change.entry, after, directories), file.content)
+        existed = file.content is not None
+        self._keep(Backup(file.place, existed, change.name, change.entry, after, directories), file.content)
         replace_client_file(file, change.after, change.directories)
 
     def note_registration(self, registration: Registration) -> None:
         """Record what a client's own program has registered or removed. Raises ClientFileRefused."""
         place = os.path.realpath(registration.path)
-        self._keep(Backup(place, None, registration.name, registration.entry), None)
+        self._keep(Backup(place, existed=False, name=registration.name, entry=registration.entry), None)
 
     def _keep(self, change: Backup, before: bytes | None) -> None:
         try:
