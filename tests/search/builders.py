@@ -17,7 +17,7 @@ from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.rows import EmbeddingOptions
 from skillhub_mcp.index.schema import IndexRow, record_batch, table_schema
-from skillhub_mcp.index.search_index import IndexContents, SearchIndex
+from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, TableVersionId, decode_state
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
@@ -81,14 +81,9 @@ def search_index(
     table = Store(str(place / "db"), "skills").rebuild(
         lambda schema: [[record_batch(rows, schema)]], table_schema(dimension, embedding="test")
     )
-    lacking = sum(one.vector is None for one in rows)
-    contents = IndexContents(keys, frozenset({"hub"}), embedded=bool(vectors), unembedded=lacking)
-    return SearchIndex(
-        contents,
-        published=TableVersionId(table.table_id, table.version),
-        open_table=lambda: table,
-        count=lambda own: counted(own.counted_of("hub")),
-    )
+    lacking = sum(one.vector is None for one in rows) if vectors else None
+    published = TableVersionId(table.table_id, table.version)
+    return SearchIndex(published, keys, lambda: (table, counted(table.counted_of("hub"))), unembedded=lacking)
 
 
 def candidates_of(

@@ -55,6 +55,8 @@ class NoRoom(IndexDamaged):
 
 def damaged(error: Exception) -> IndexDamaged:
     """Return the IndexDamaged for an error of LanceDB or of the file system."""
+    if isinstance(error, IndexDamaged):
+        return error
     if isinstance(error, FileExistsError | NotADirectoryError) and isinstance(error.filename, str):
         path = error.filename
         while path and not os.path.lexists(path):

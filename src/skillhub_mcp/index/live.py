@@ -17,7 +17,7 @@ from functools import partial
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Observer, SyncEvent, observe
-from skillhub_mcp.index.lance import IN_MEMORY, NoRoom, damaged
+from skillhub_mcp.index.lance import IN_MEMORY, NoRoom
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import IndexState, row_of
@@ -423,7 +423,7 @@ class LiveView:
             return replace(self._view_of(seen, self.writer), problem=problem)
         if shown is None or shown.problem is None or shown.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
-        if _is_full(problem) and self.writer.reason_to_write(self.roots) is None:
+        if isinstance(problem.__cause__, NoRoom) and self.writer.reason_to_write(self.roots) is None:
             return replace(self._view_of(seen, self.writer), problem=problem)
         try:
             spare = self._spare or IndexWriter(IN_MEMORY, embedder=None)
@@ -534,8 +534,3 @@ def _refuse_unavailable(snapshot: Snapshot) -> None:
             f"The index is not rebuilt: {root.path} {root.reason}, and the rows of its skills would be lost",
             hint=f"mount or restore it, or run skillhub index --forget {root.path} first if they are gone for good",
         )
-
-
-def _is_full(problem: IndexUnavailable) -> bool:
-    cause = problem.__cause__
-    return isinstance(cause, NoRoom) or (isinstance(cause, OSError) and isinstance(damaged(cause), NoRoom))

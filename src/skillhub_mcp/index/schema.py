@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -111,50 +111,24 @@ def record_batch(rows: Sequence[IndexRow], schema: Any) -> Any:
     """Return rows as Arrow's batch."""
     import pyarrow as pa
 
-    skills = [row.skill for row in rows]
-    columns: dict[str, Sequence[object]] = {
-        "path": [row.key for row in rows],
-        "root": [label_of(row.key) for row in rows],
-        "content_hash": [skill.stamp.content_hash for skill in skills],
-        "name": [skill.name for skill in skills],
-        "description": [skill.description for skill in skills],
-        "category": [skill.category for skill in skills],
-        "tags": [list(skill.tags) for skill in skills],
-        "tags_text": [" ".join(skill.tags) for skill in skills],
-        "instructions": [row.instructions for row in rows],
-        "metadata": [json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True) for skill in skills],
-        "terms": [row.features.text for row in rows],
-        "features": [row.features.encoded for row in rows],
+    return pa.RecordBatch.from_pylist([_columns(row) for row in rows], schema=schema)
+
+
+def _columns(row: IndexRow) -> dict[str, object]:
+    skill = row.skill
+    return {
+        "path": row.key,
+        "root": label_of(row.key),
+        "content_hash": skill.stamp.content_hash,
+        "name": skill.name,
+        "description": skill.description,
+        "category": skill.category,
+        "tags": skill.tags,
+        "tags_text": " ".join(skill.tags),
+        "instructions": row.instructions,
+        "metadata": json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True),
+        "terms": row.features.text,
+        "features": row.features.encoded,
+        "embedded_hash": None if row.vector is None else text_hash(skill.searchable_text),
+        "vector": row.vector,
     }
-    arrays = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
-    if "vector" in schema.names:
-        hashes = [None if row.vector is None else text_hash(row.skill.searchable_text) for row in rows]
-        arrays["embedded_hash"] = pa.array(hashes, pa.string())
-        arrays["vector"] = _vector_array([row.vector for row in rows], schema.field("vector").type)
-    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
-
-
-def vector_table(vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str], path: Any, dimension: int) -> Any:
-    """Return vectors by key, with the hashes of their texts, as Arrow's table; `path` is the schema's field of keys."""
-    import pyarrow as pa
-
-    schema = pa.schema([path, *vector_fields(dimension)])
-    keys = list(vectors)
-    columns = [
-        pa.array(keys, pa.string()),
-        pa.array([hashes[key] for key in keys], pa.string()),
-        _vector_array(list(vectors.values()), schema.field("vector").type),
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _vector_array(vectors: Sequence[Sequence[float] | None], kind: Any) -> Any:
-    import numpy as np
-    import pyarrow as pa
-
-    matrix = np.zeros((len(vectors), kind.list_size), dtype=np.float32)
-    is_missing = np.array([vector is None for vector in vectors], dtype=bool)
-    for number, vector in enumerate(vectors):
-        if vector is not None:
-            matrix[number] = vector
-    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), type=kind, mask=pa.array(is_missing))

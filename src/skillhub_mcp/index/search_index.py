@@ -49,42 +49,28 @@ class NearnessScale:
         return clipped
 
 
-@dataclass(frozen=True, slots=True)
-class IndexContents:
-    """What a search index says of its rows without reading them.
-
-    `keys` are those of the view's roots. `embedded` says whether vectors may be asked for, and `unembedded` how many
-    rows have none.
-    """
-
-    keys: LibraryKeys
-    labels: frozenset[str]
-    embedded: bool = False
-    unembedded: int = 0
-
-
 class SearchIndex:
     """One version of the index. Safe to use from several threads; what reads the table raises IndexDamaged.
 
-    `open_table` and `count` are called once, when they are first needed.
+    `keys` are those of the view's roots. `unembedded` says how many rows have no vector, None if vectors may not be
+    asked for. `open_table` is called once, when it is first needed, and returns the statistics of these roots too.
     """
 
     def __init__(
         self,
-        contents: IndexContents,
-        *,
         published: TableVersionId,
-        open_table: Callable[[], TableVersion],
-        count: Callable[[TableVersion], Statistics],
+        keys: LibraryKeys,
+        open_table: Callable[[], tuple[TableVersion, Statistics]],
+        *,
+        unembedded: int | None,
     ) -> None:
         self.published = published
-        self.contents = contents
+        self.keys = keys
         self._open_table = open_table
-        self._count = count
+        self._unembedded = unembedded
         self._opening = threading.Lock()
         self._opened: tuple[TableVersion, Statistics] | None = None
         self._block: RowBlock | None = None
-        self.keys = contents.keys
 
     @property
     def table(self) -> TableVersion:
@@ -104,12 +90,12 @@ class SearchIndex:
     @property
     def dimension(self) -> int | None:
         """The length of the vectors; None if there are none to search."""
-        return self.table.dimension if self.contents.embedded else None
+        return None if self._unembedded is None else self.table.dimension
 
     @property
     def lacks_vectors(self) -> bool:
         """Whether some skill has no vector."""
-        return self.dimension is None or self.contents.unembedded > 0
+        return self.dimension is None or bool(self._unembedded)
 
     def find(
         self,
@@ -125,9 +111,8 @@ class SearchIndex:
         With `among`, a collection of keys, only those rows.
         """
         condition = self._roots if among is None else f"{self._roots} AND {is_in('path', sorted(among))}"
-        own = vector if self.contents.embedded else None
         by_terms, by_vector = self.table.find(
-            tuple(dict.fromkeys(terms)), most=most, vector=own, nearest=nearest, condition=condition
+            tuple(dict.fromkeys(terms)), most=most, vector=vector, nearest=nearest, condition=condition
         )
         block = self._with_ids(by_terms, by_vector)
         text_places, vector_places = block.places(by_terms), block.places(by_vector)
@@ -160,13 +145,12 @@ class SearchIndex:
         if self._opened is None:
             with self._opening:
                 if self._opened is None:
-                    table = self._open_table()
-                    self._opened = table, self._count(table)
+                    self._opened = self._open_table()
         return self._opened
 
     @cached_property
     def _roots(self) -> str:
-        return is_in("root", sorted(self.contents.labels))
+        return is_in("root", sorted(self.keys.labels.values()))
 
 
 def nearness_scale(vectors: NDArray[Any]) -> NearnessScale | None:

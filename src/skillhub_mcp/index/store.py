@@ -29,7 +29,7 @@ from skillhub_mcp.index.lance import (
     is_in,
     run,
 )
-from skillhub_mcp.index.schema import TERMS_INDEX, indexes, vector_fields, vector_table
+from skillhub_mcp.index.schema import TERMS_INDEX, indexes, vector_fields
 from skillhub_mcp.index.table import TableVersion
 
 if TYPE_CHECKING:
@@ -116,19 +116,16 @@ class Store:
     async def add_vectors(
         self, committed: int, vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str]
     ) -> TableVersion:
-        """Write vectors by key, with the hashes of their texts; vectors of another length are dropped first."""
+        """Write vectors by key, with the hashes of their texts."""
         import pyarrow as pa
 
         table = await self._begun_at(committed)
-        schema, dimension = await table.schema(), len(next(iter(vectors.values())))
-        fields = vector_fields(dimension)
-        if "vector" in schema.names and schema.field("vector").type.list_size != dimension:
-            await table.drop_columns([field.name for field in fields])
-            schema = await table.schema()
+        schema, fields = await table.schema(), vector_fields(len(next(iter(vectors.values()))))
         if "vector" not in schema.names:
             # Columns of nulls, for which no row is written again.
             await table.add_columns(pa.schema(fields))
-        written = vector_table(vectors, hashes, schema.field("path"), dimension)
+        rows = [{"path": key, "embedded_hash": hashes[key], "vector": vector} for key, vector in vectors.items()]
+        written = pa.Table.from_pylist(rows, schema=pa.schema([schema.field("path"), *fields]))
         await table.merge_insert("path").when_matched_update_all().execute(written)
         return await self._open(await table.version())
 

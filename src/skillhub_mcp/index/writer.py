@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhub_mcp._util.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.embedders.base import Embedder
@@ -22,7 +22,7 @@ from skillhub_mcp.index.lance import IN_MEMORY, IndexDamaged, NoRoom, damaged, i
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.rows import EmbeddingOptions, RowBatches, RowEmbedder, StoredVector
 from skillhub_mcp.index.schema import table_schema, text_hash
-from skillhub_mcp.index.search_index import IndexContents, SearchIndex
+from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import (
     NO_EMBEDDING,
     SCHEMA_VERSION,
@@ -46,13 +46,17 @@ from skillhub_mcp.skills.scanner import Scan, ScanCache
 if TYPE_CHECKING:
     from filelock import AcquireReturnProxy
 
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
 LOCK_FILE = "index.lock"
 # Several servers of one index would each pay the provider for the same texts.
 EMBEDDING_LOCK = ".embedding.lock"
 _POLL_SECONDS = 0.2
 
 
-def unwritable(db_path: str, reason: str) -> IndexUnavailable:
+def unwritable(db_path: str, reason: IndexDamaged) -> IndexUnavailable:
     """Return the error of an index that cannot be written."""
     missing = missing_feature(os.path.dirname(os.path.realpath(db_path)))
     if missing:
@@ -65,71 +69,6 @@ def unwritable(db_path: str, reason: str) -> IndexUnavailable:
         hint="free space or grant access there, or set SKILLHUB_DB_PATH to another path",
     )
 
-
-class WriterLock:
-    """The locks of the index at `db_path`; an index in memory needs none.
-
-    `timeout` is how many seconds to wait for another writer. While waiting, `is_cancelled` is called and ends it.
-    """
-
-    def __init__(self, db_path: str, files: IndexFiles, *, timeout: float, is_cancelled: Callable[[], bool]) -> None:
-        self._db_path = db_path
-        self._files = files
-        self._timeout = timeout
-        self._is_cancelled = is_cancelled
-        self._in_memory = db_path == IN_MEMORY
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the writer's lock. Raises IndexUnavailable, also for an OSError of the work under it."""
-        from filelock import Timeout
-
-        try:
-            if not self._in_memory:
-                make_private_directory(self._files.directory)
-            with self._acquired(LOCK_FILE, self._timeout):
-                yield
-        except Timeout as error:
-            if self._is_cancelled():
-                raise IndexUnavailable("Indexing was stopped", hint="call again") from error
-            raise IndexUnavailable(
-                f"Another process has been writing the index at {self._db_path} for {self._timeout:g} seconds",
-                hint="wait for that process, or stop it",
-            ) from error
-        except (OSError, NotImplementedError) as error:
-            raise unwritable(self._db_path, str(damaged(error))) from error
-
-    def at_once(self) -> contextlib.AbstractContextManager[object]:
-        """Hold the writer's lock. Raises OSError if another process holds it."""
-        return self._acquired(LOCK_FILE, 0)
-
-    @contextlib.contextmanager
-    def embedding_turn(self) -> Iterator[bool]:
-        """Hold the lock for embedding if no other process does; yield whether. Raises IndexUnavailable."""
-        from filelock import Timeout
-
-        try:
-            lock = self._acquired(os.path.basename(self._files.place().state_path) + EMBEDDING_LOCK, 0)
-        except Timeout:
-            yield False
-            return
-        except (OSError, NotImplementedError) as error:
-            raise unwritable(self._db_path, str(damaged(error))) from error
-        with lock:
-            yield True
-
-    def _acquired(self, name: str, timeout: float) -> AcquireReturnProxy | contextlib.nullcontext[None]:
-        from filelock import FileLock
-
-        if self._in_memory:
-            return contextlib.nullcontext()
-        # A process that can open the file can hold the lock, and keep every writer waiting.
-        mode = private_mode(self._files.directory) or 0o660
-        lock = FileLock(os.path.join(self._files.directory, name), mode=mode)
-        return lock.acquire(timeout=timeout, poll_interval=_POLL_SECONDS, cancel_check=self._is_cancelled)
-
-
-log = logging.getLogger(__name__)
 
 KEPT_ROOT_SECONDS = 30 * 24 * 3600.0
 # How old the time at which a root was last seen may be: noting it costs a write of the state.
@@ -196,7 +135,7 @@ class IndexWriter:
         self._files = IndexFiles(db_path, self.embedding)
         self._progress = progress
         self._cancelled = threading.Event()
-        self._lock = WriterLock(db_path, self._files, timeout=lock_timeout, is_cancelled=self._cancelled.is_set)
+        self._lock_timeout = lock_timeout
         self._statistics = RootStatistics(db_path)
         self._stores: dict[str, Store] = {}
         self._failed: TableVersionId | None = None
@@ -242,21 +181,17 @@ class IndexWriter:
 
     def open(self, state: IndexState, roots: Sequence[SkillRoot], before: SearchIndex | None = None) -> SearchIndex:
         """Return a committed version for searches below some roots; `before` if that is the same. Loads no database."""
-        own = {root.path: state.roots[root.path] for root in roots if root.path in state.roots}
-        contents = IndexContents(
-            keys=state.keys,
-            labels=frozenset(root.label for root in own.values()),
-            embedded=self._embedder is not None,
-            unembedded=state.unembedded(own),
-        )
-        if before is not None and before.published == state.published and before.contents == contents:
+        own = [state.roots[root.path] for root in roots if root.path in state.roots]
+        keys = LibraryKeys({root.path: state.roots[root.path].label for root in roots if root.path in state.roots})
+        if before is not None and before.published == state.published and before.keys == keys:
             return before
-        return SearchIndex(
-            contents,
-            published=state.published,
-            open_table=lambda: self.open_table(state),
-            count=lambda table: counted((), [self._count(root, table) for root in own.values()]),
-        )
+
+        def open_table() -> tuple[TableVersion, Statistics]:
+            table = self.open_table(state)
+            return table, counted((), [self._count(root, table) for root in own])
+
+        unembedded = None if self._embedder is None else sum(root.unembedded for root in own)
+        return SearchIndex(state.published, keys, open_table, unembedded=unembedded)
 
     def _count(self, root: RootState, table: TableVersion) -> Statistics:
         return self._statistics.load(root.statistics, root.label, table)
@@ -319,16 +254,46 @@ class IndexWriter:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the writer's lock. What cannot be written raises IndexUnavailable, as does a newer index."""
-        with self._lock.held():
-            refusal = self.refusal()
-            if refusal is not None:
-                raise refusal
-            try:
+        """Hold the writer's lock. Raises IndexUnavailable, also for what cannot be written and for a newer index."""
+        from filelock import Timeout
+
+        try:
+            if self.db_path != IN_MEMORY:
+                make_private_directory(self._files.directory)
+            with self._locked(LOCK_FILE, self._lock_timeout):
+                refusal = self.refusal()
+                if refusal is not None:
+                    raise refusal
                 yield
-            except IndexDamaged as error:
-                self._check_cancelled()
-                raise unwritable(self.db_path, str(error)) from error
+        except Timeout as error:
+            self._check_cancelled()
+            raise IndexUnavailable(
+                f"Another process has been writing the index at {self.db_path} for {self._lock_timeout:g} seconds",
+                hint="wait for that process, or stop it",
+            ) from error
+        except (IndexDamaged, OSError, NotImplementedError) as error:
+            self._check_cancelled()
+            reason = damaged(error)
+            raise unwritable(self.db_path, reason) from reason
+
+    def _if_free(self, name: str, work: Callable[[], T], otherwise: T) -> T:
+        """Return what `work` does under a lock, or `otherwise` if another process holds it, or the work fails."""
+        try:
+            with self._locked(name, 0):
+                return work()
+        except (IndexDamaged, OSError, NotImplementedError) as error:
+            log.debug("The index at %s is left as it is: %s", self.db_path, error)
+            return otherwise
+
+    def _locked(self, name: str, timeout: float) -> AcquireReturnProxy | contextlib.nullcontext[None]:
+        from filelock import FileLock
+
+        if self.db_path == IN_MEMORY:
+            return contextlib.nullcontext()
+        # A process that can open the file can hold the lock, and keep every writer waiting.
+        mode = private_mode(self._files.directory) or 0o660
+        lock = FileLock(os.path.join(self._files.directory, name), mode=mode)
+        return lock.acquire(timeout=timeout, poll_interval=_POLL_SECONDS, cancel_check=self._cancelled.is_set)
 
     def _sync(self, order: _Order, state: IndexState | None) -> SyncReport | None:
         base = None
@@ -430,28 +395,16 @@ class IndexWriter:
         Nothing is noted while another process writes, and where nothing can be written.
         """
         state, last = self.state(), time.time() - _NOTED_SECONDS
-        seen = state is not None and all(
-            root.path in state.roots and state.roots[root.path].seen > last for root in roots
-        )
-        if state is None or (seen and not opened):
+        seen = {} if state is None else {path: root.seen for path, root in state.roots.items()}
+        if state is None or not (opened or any(seen.get(root.path, last) < last for root in roots)):
             return
 
-        def save() -> bool:
+        def save() -> None:
             present = self.state()
             if present is not None and present.published == state.published:
                 self._save(replace(present, roots=_next_roots(roots, memory, present)), present)
-            return True
 
-        self._if_free(save)
-
-    def _if_free(self, work: Callable[[], bool]) -> bool:
-        """Return what `work` does under the writer's lock; False if that is held, or the work fails."""
-        try:
-            with self._lock.at_once():
-                return work()
-        except (IndexDamaged, OSError) as error:
-            log.debug("The index at %s is left as it is: %s", self.db_path, error)
-            return False
+        self._if_free(LOCK_FILE, save, None)
 
     # Behind the syncs
 
@@ -471,37 +424,38 @@ class IndexWriter:
         return max(0, state.unembedded([root.path for root in roots]) - withheld)
 
     def embed(self, roots: Sequence[SkillRoot], *, seconds: float = float("inf")) -> Embedded:
-        """Embed what has no vector, and commit it now and then. With `seconds`, only for so long."""
+        """Embed what has no vector, and commit it now and then. With `seconds`, only for so long.
+
+        Nothing is embedded while another process does.
+        """
         embedder = self._embedder
         if embedder is None or not self.unembedded(roots) or embedder.pause > 0.0:
             return Embedded()
+        lock = os.path.basename(self._files.place().state_path) + EMBEDDING_LOCK
+        return self._if_free(lock, lambda: self._embed(embedder, roots, seconds), Embedded())
+
+    def _embed(self, embedder: RowEmbedder, roots: Sequence[SkillRoot], seconds: float) -> Embedded:
         added: list[int] = []
 
         def publish(vectors: Mapping[str, StoredVector]) -> None:
             added.append(self._add_vectors(vectors))
 
-        with self._lock.embedding_turn() as is_ours:
-            state = self.state() if is_ours else None
-            if state is None:
-                return Embedded()
-            try:
-                table = self.open_table(state)
-                labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
-                skills = _skills(state, table.without_vector(is_in("root", labels)))
-                may_send = self._sendable()
-                withheld = tuple(skill for skill in skills.values() if not may_send(skill))
-                self._kept_back = state.published.version, withheld
-                texts = {key: skill.searchable_text for key, skill in skills.items() if may_send(skill)}
-                known = table.vectors_of(map(text_hash, texts.values()))
-                copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
-                if copies:
-                    publish({key: (texts[key], vector) for key, vector in copies.items()})
-                todo = {key: text for key, text in texts.items() if key not in copies}
-                failure = embedder.embed(todo, publish, seconds=seconds, dimension=table.dimension)
-            except IndexDamaged as error:
-                # The next sync finds this too, and replaces the index.
-                log.debug("The index to embed cannot be read: %s", error)
-                return Embedded()
+        state = self.state()
+        if state is None:
+            return Embedded()
+        table = self.open_table(state)
+        labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
+        skills = _skills(state, table.without_vector(is_in("root", labels)))
+        may_send = self._sendable()
+        withheld = tuple(skill for skill in skills.values() if not may_send(skill))
+        self._kept_back = state.published.version, withheld
+        texts = {key: skill.searchable_text for key, skill in skills.items() if may_send(skill)}
+        known = table.vectors_of(map(text_hash, texts.values()))
+        copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
+        if copies:
+            publish({key: (texts[key], vector) for key, vector in copies.items()})
+        todo = {key: text for key, text in texts.items() if key not in copies}
+        failure = embedder.embed(todo, publish, seconds=seconds, dimension=table.dimension)
         return Embedded(sum(added), failure)
 
     def _add_vectors(self, vectors: Mapping[str, StoredVector]) -> int:
@@ -526,7 +480,7 @@ class IndexWriter:
         state = self.state()
         if state is None or self.is_cancelled or not self.store(state.table).exists:
             return False
-        return self._if_free(self._tidy)
+        return self._if_free(LOCK_FILE, self._tidy, False)
 
     def _tidy(self) -> bool:
         state = self.state()

@@ -31,7 +31,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
 from skillhub_mcp.index.lance import IndexDamaged, connect, run
 from skillhub_mcp.index.progress import IndexProgress
-from skillhub_mcp.index.search_index import IndexContents, SearchIndex
+from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_from_json
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
@@ -454,18 +454,12 @@ def _opened(directory: str, publication: Publication, embedding: str, admission:
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise PublicationDamaged("the publication", f"the table {SKILLS!r}", f"cannot be read: {error}") from error
     labels = list(publication.roots)
-    embedded = publication.embedding == embedding and table.dimension is not None
-    contents = IndexContents(
-        keys=LibraryKeys({label: label for label in labels}),
-        labels=frozenset(labels),
-        embedded=embedded,
-        unembedded=len(table.without_vector("true")) if embedded else 0,
-    )
+    has_vectors = publication.embedding == embedding and table.dimension is not None
     index = SearchIndex(
-        contents,
-        published=TableVersionId(publication.table_id, publication.skills_version),
-        open_table=lambda: table,
-        count=lambda version: counted(terms for label in labels for terms in version.counted_of(label)),
+        TableVersionId(publication.table_id, publication.skills_version),
+        LibraryKeys({label: label for label in labels}),
+        lambda: (table, counted(terms for label in labels for terms in table.counted_of(label))),
+        unembedded=len(table.without_vector("true")) if has_vectors else None,
     )
     snapshot = _snapshot(publication, entries, admission)
     return _Served(publication, View(snapshot, index), index, entries, rows, files)
