@@ -14,6 +14,7 @@ from skillhub_mcp.index.features import (
     stored_terms,
     unpack_counts,
 )
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.table import row_block
 from skillhub_mcp.skills.model import Skill
 
@@ -58,10 +59,10 @@ def test_statistics_of_a_skill_and_its_row_are_equal() -> None:
 @pytest.mark.parametrize("kept", [0, 4, 20, 28, -4])
 def test_truncated_features_are_refused(kept: int) -> None:
     encoded = features(SKILL, "body").encoded[:kept]
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(IndexDamaged):
         row_block(np.zeros(1), ["hub/x"], [encoded], NO_VECTORS)
     if kept in (0, 4, 20):
-        with pytest.raises(ValueError, match="damaged"):
+        with pytest.raises(IndexDamaged):
             stored_terms(encoded, "", ())
 
 

@@ -19,7 +19,7 @@ from tests.index.live_views import candidates, found, live_view
 from tests.search.builders import WordEmbedder, published_rows
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index import state_file
+from skillhub_mcp.index import state_file, store
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveView
 from skillhub_mcp.index.state_file import STATE_FILE
@@ -488,18 +488,26 @@ def test_many_single_changes_are_compacted(db: Path, skills_dir: Path, write_ski
 
 @pytest.mark.parametrize("starts", [False, True], ids=["skillhub index", "a server that starts"])
 def test_leftovers_of_short_commands_are_compacted(
-    db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView], starts: bool
+    db: Path,
+    skills_dir: Path,
+    write_skill: Writer,
+    closing: list[LiveView],
+    monkeypatch: pytest.MonkeyPatch,
+    starts: bool,
 ) -> None:
+    monkeypatch.setattr(store, "KEPT_SECONDS", 0.5)
+
     def size() -> int:
         return sum(path.stat().st_size for path in db.rglob("*") if path.is_file())
 
     for revision in range(12):
         for number in range(60):
             write_skill(f"walrus-{number}", "About walruses.", body=f"Revision {revision} of {number}. " * 100)
+        if revision == 11:
+            # Versions of one second are removed together.
+            threading.Event().wait(1.1)
         live_view(db, skills_dir).view()
-    for manifest in db.rglob("*.manifest"):
-        # As if a minute had passed: readers may still use a version that was just replaced.
-        os.utime(manifest, (manifest.stat().st_mtime - 60,) * 2)
+    threading.Event().wait(0.6)
     before, tidied = size(), threading.Event()
     live = live_view(db, skills_dir, background=starts)
     closing.append(live)

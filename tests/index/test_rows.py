@@ -61,11 +61,11 @@ def test_finished_batches_are_published_and_the_rest_is_retried() -> None:
     assert [len(vectors) for vectors in published] == [BATCH_TEXTS]
 
 
-def test_many_vectors_are_published_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_published_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     published = Published()
-    monkeypatch.setattr(rows, "PUBLISHED_AT_ONCE", BATCH_TEXTS * 2)
-    rows_of(WordEmbedder()).embed(texts(BATCH_TEXTS * 5), published)
-    assert [len(vectors) for vectors in published] == [200, 200, 100]
+    monkeypatch.setattr(rows, "PUBLISHED_AFTER_SECONDS", 0.0)
+    rows_of(WordEmbedder()).embed(texts(BATCH_TEXTS * 2 + 1), published)
+    assert [len(vectors) for vectors in published] == [100, 100, 1]
 
 
 def test_failures_back_off_and_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:

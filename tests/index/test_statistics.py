@@ -27,7 +27,8 @@ def test_incremental_counts_equal_a_full_count(
     first = [skill(number, chosen) for number, chosen in enumerate(mine)]
     second = [skill(number, chosen) for number, chosen in enumerate(others)]
     gone = chance.sample(first, k=chance.randint(0, len(first)))
-    builder = StatisticsBuilder([counted(first)])
+    builder = StatisticsBuilder()
+    builder.include(counted(first))
     for one in gone:
         builder.remove(one)
     kept = [one for one in first if one not in gone]

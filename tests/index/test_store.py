@@ -1,4 +1,4 @@
-"""Removal of old table versions."""
+"""Merging of changed rows and removal of old table versions."""
 
 from __future__ import annotations
 
@@ -6,27 +6,34 @@ import os
 import time
 from pathlib import Path
 
-from skillhub_mcp.index.store import KEPT_SECONDS, manifest_name, replaced_versions
+import pytest
+from tests.search.builders import make_skill, row, search_index
 
-LONG = KEPT_SECONDS + 5
-
-
-def replaced(table: Path, committed: int, **ages: float) -> list[str]:
-    """The versions to remove, by their age in seconds."""
-    (table / "_versions").mkdir(exist_ok=True)
-    (table / "_versions" / "d1.manifest").touch()
-    for name, age in ages.items():
-        path = table / "_versions" / manifest_name(int(name[1:]))
-        path.touch()
-        os.utime(path, (time.time() - age,) * 2)
-    names = {str(table / "_versions" / manifest_name(int(name[1:]))): name for name in ages}
-    return [names[path] for path in replaced_versions(str(table), committed)]
+from skillhub_mcp.index import store
+from skillhub_mcp.index.schema import rows_table
+from skillhub_mcp.index.store import Store, manifest_name
 
 
-def test_a_replaced_version_is_removed_after_a_delay(tmp_path: Path) -> None:
-    # Version 3 was read until a second ago.
-    assert replaced(tmp_path, 4, v1=900, v2=800, v3=LONG, v4=1) == ["v1", "v2"]
+def test_at_rest_rows_are_merged_and_replaced_versions_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = search_index(tmp_path, [make_skill("one"), make_skill("two")]).table
+    table = Store(str(tmp_path / "db"), "skills")
 
+    def versions() -> set[str]:
+        return {name for name in os.listdir(tmp_path / "db" / "skills.lance" / "_versions") if "manifest" in name}
 
-def test_the_committed_version_and_later_ones_are_always_kept(tmp_path: Path) -> None:
-    assert replaced(tmp_path, 2, v1=900, v2=800, v3=700, v4=600) == ["v1"]
+    changed = table.update(first.version, [rows_table([row(make_skill("one", "Other."))], first.schema)], removed=[])
+    assert table.unmerged() == 1
+    assert table.tidy(changed.version) is None
+    assert {manifest_name(first.version), manifest_name(changed.version)} <= versions()
+    time.sleep(1.2)
+    monkeypatch.setattr(store, "KEPT_SECONDS", 1.0)
+    merged = table.tidy(changed.version)
+    assert merged is not None
+    assert table.unmerged() == 0
+    # Its readers learn of the merged version only now.
+    assert manifest_name(changed.version) in versions()
+    time.sleep(1.2)
+    table.tidy(merged.version)
+    assert manifest_name(merged.version) in versions()
+    assert not versions() & {manifest_name(first.version), manifest_name(changed.version)}
+    assert table.tidy(merged.version) is None

@@ -16,7 +16,7 @@ from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.rows import EmbeddingOptions
-from skillhub_mcp.index.schema import IndexRow, record_batch, table_schema
+from skillhub_mcp.index.schema import IndexRow, rows_table, table_schema
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, TableVersionId, decode_state
 from skillhub_mcp.index.statistics import counted
@@ -79,7 +79,7 @@ def search_index(
     ]
     dimension = next((len(vector) for vector in vectors if vector is not None), None)
     table = Store(str(place / "db"), "skills").rebuild(
-        lambda schema: [[record_batch(rows, schema)]], table_schema(dimension, embedding="test")
+        lambda schema: [rows_table(rows, schema)], table_schema(dimension, embedding="test")
     )
     lacking = sum(one.vector is None for one in rows) if vectors else None
     published = TableVersionId(table.table_id, table.version)

@@ -17,6 +17,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.analysis.analyzer import TermCache, long_words, term_counts
+from skillhub_mcp.index.lance import IndexDamaged
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,9 +80,9 @@ def skill_features(skill: Skill, body: str, known: TermCache) -> SkillFeatures:
 
 
 def stored_terms(encoded: bytes, text: str, short_texts: Iterable[str]) -> SkillTerms:
-    """Return what statistics count of a skill, from the columns of its row. Raises ValueError for damaged ones."""
+    """Return what statistics count of a skill, from the columns of its row. Raises IndexDamaged."""
     if len(encoded) < HEADER * 4:
-        raise ValueError("a row's features are damaged")
+        raise IndexDamaged("a row's features are damaged")
     terms = {term for term in text.split(" ") if term and _MARK_END not in term}
     return SkillTerms(terms, struct.unpack_from(f"<{len(FIELDS)}I", encoded), short_words(short_texts))
 

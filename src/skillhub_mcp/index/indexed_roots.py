@@ -63,21 +63,19 @@ def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[
     for state in states:
         for path, own in state.roots.items():
             stamps = [entry.stamp for entry in own.files.values() if row_of(entry) is not None]
-            vectors = 0 if state.embedder == NO_EMBEDDING else max(0, len(stamps) - own.unembedded)
             one = IndexedRoot(
                 path,
                 len(stamps),
                 sum(stamp.size for stamp in stamps),
-                vectors,
+                0 if state.embedder == NO_EMBEDDING else max(0, len(stamps) - own.unembedded),
                 max((stamp.read_at_ns for stamp in stamps), default=0) / _NANOSECONDS,
                 used=path in used,
                 there=_is_there(path),
             )
-            other = found.get(path)
-            if other is not None:
-                # The same skills, in the index of another embedder: the newer look counts.
-                one = replace(max(one, other, key=lambda each: each.read_at), vectors=one.vectors + other.vectors)
-            found[path] = one
+            # The same skills may be in the index of another embedder: the newer look counts.
+            other = found.get(path, one)
+            vectors = one.vectors if other is one else one.vectors + other.vectors
+            found[path] = replace(max(one, other, key=lambda each: each.read_at), vectors=vectors)
     return tuple(found[path] for path in sorted(found))
 
 
@@ -108,16 +106,13 @@ def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple
 
 def _is_there(path: str) -> bool:
     try:
-        with os.scandir(path) as entries:
-            return any(True for _ in entries)
+        return bool(os.listdir(path))
     except OSError:
         return False
 
 
 def is_forgotten(directory: str, forgotten: Iterable[str], staying: Iterable[str]) -> bool:
     """Whether a directory lies in one of the roots that are forgotten and in none of those that stay."""
-
-    def lies_in(roots: Iterable[str]) -> bool:
-        return any(is_at_or_below(directory, root) for root in roots)
-
-    return lies_in(forgotten) and not lies_in(staying)
+    return any(is_at_or_below(directory, root) for root in forgotten) and not any(
+        is_at_or_below(directory, root) for root in staying
+    )

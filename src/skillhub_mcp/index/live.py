@@ -20,7 +20,7 @@ from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Obs
 from skillhub_mcp.index.lance import IN_MEMORY, NoRoom
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
-from skillhub_mcp.index.state_file import IndexState, row_of
+from skillhub_mcp.index.state_file import row_of
 from skillhub_mcp.index.views import SyncDepth, View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncReport
@@ -114,8 +114,8 @@ class LiveView:
         with self._condition:
             self._closed = True
             self._condition.notify_all()
-        self.progress.notify()
-        self.writer.cancel()
+        self.progress.finish()
+        self.writer.cancelled.set()
         self._watcher.stop()
         for thread in self._threads:
             thread.join(_CLOSE_SECONDS)
@@ -222,6 +222,7 @@ class LiveView:
 
     def _run(self) -> None:
         while True:
+            undecided = () if self._scan is None or not self._options.automatic else self._scan.undecided
             with self._condition:
                 self._condition.wait_for(lambda: self._closed or self._wanted != set(), self._poll_seconds())
                 if self._closed:
@@ -369,20 +370,21 @@ class LiveView:
     def _reason(self, seen: Scan) -> str | None:
         """Return why the index has to be written, or None."""
         needed = self.writer.reason_to_write(self.roots)
-        if needed is not None or self._spare is not None:
-            return needed or "the index could not be written before"
-        return None if self._is_in_sync(self.writer, seen) else "skills changed"
+        if needed is None and self._spare is not None:
+            return "the index could not be written before"
+        return needed or (None if self._is_in_sync(self.writer, seen) else "skills changed")
 
     def _is_in_sync(self, writer: IndexWriter, seen: Scan) -> bool:
         """Whether a writer's committed state has the rows of a scan."""
-        committed = self._memory_of(writer.state())
+        committed = self._memory_of(writer)
         hashes = {one.directory: one.stamp.content_hash for one in seen.snapshot.everything}
         return hashes == {
             directory: entry.stamp.content_hash for directory, entry in committed.items() if row_of(entry) is not None
         }
 
-    def _memory_of(self, state: IndexState | None) -> ScanCache:
-        return {} if state is None else state.memory_of([root.path for root in self.roots])
+    def _memory_of(self, writer: IndexWriter) -> ScanCache:
+        state = writer.state()
+        return {} if state is None else state.memory_of(self.roots)
 
     def _write(self, seen: Scan, reason: str, depth: SyncDepth) -> tuple[Scan, SyncReport | None]:
         made_at = time.monotonic()
@@ -419,7 +421,7 @@ class LiveView:
     def _without_writing(self, seen: Scan, problem: IndexUnavailable) -> View:
         """Return the view of the last commit if the disk is full, or of an index in memory."""
         shown = self._view
-        if self.writer.is_cancelled:
+        if self.writer.cancelled.is_set():
             return replace(self._view_of(seen, self.writer), problem=problem)
         if shown is None or shown.problem is None or shown.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
@@ -451,7 +453,7 @@ class LiveView:
         )
 
     def _committed_scan(self) -> Scan:
-        memory = self._memory_of(self.writer.state())
+        memory = self._memory_of(self.writer)
         snapshot = scan_from_cache(self._options.judge(self.roots), memory=memory)
         self._scan = Scan(snapshot, memory, opened=0, changed=False)
         return self._scan
@@ -463,7 +465,7 @@ class LiveView:
         is_known = before is not None or (state is not None and all(root.path in state.roots for root in self.roots))
         self._scan = scan(
             self._options.judge(self.roots),
-            memory=self._memory_of(state) if before is None else before.memory,
+            memory=self._memory_of(self.writer) if before is None else before.memory,
             reread=reread,
             only=only if is_known else None,
             keep_absent=True,
@@ -487,11 +489,8 @@ class LiveView:
         if view.problem is not None or not self.writer.unembedded(self.roots):
             return view
         done = self._embed(seconds)
-        report = view.report
-        if report is None and (done.rows or done.failure):
-            report = SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
-        if report is not None and done.failure is not None:
-            report = replace(report, embedding_failure=done.failure)
+        report = view.report or SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
+        report = replace(report, embedding_failure=report.embedding_failure or done.failure)
         left = self.writer.unembedded(self.roots)
         if done.failure is None and left:
             log.warning(
@@ -505,7 +504,7 @@ class LiveView:
             try:
                 done = self.writer.embed(self.roots, seconds=seconds)
             except IndexUnavailable as problem:
-                if not self.writer.is_cancelled:
+                if not self.writer.cancelled.is_set():
                     log.warning("The vectors of skills cannot be written: %s", problem.message)
                 done = Embedded(failure=problem.message)
             event.written, event.failed = done.rows, done.failure is not None

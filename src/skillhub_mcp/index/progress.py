@@ -33,16 +33,14 @@ class IndexProgress:
     def report(self, step: str, done: int, total: int) -> None:
         """Report the progress of a step."""
         self._progress(step, done, total)
-        self.latest = ProgressStep(step, done, total)
-        self.notify()
+        self._show(ProgressStep(step, done, total))
 
     def finish(self) -> None:
         """Report that no step is running any more."""
-        self.latest = None
-        self.notify()
+        self._show(None)
 
-    def notify(self) -> None:
-        """Call the listeners: the state has changed."""
+    def _show(self, step: ProgressStep | None) -> None:
+        self.latest = step
         for listener in self._listeners:
             listener()
 

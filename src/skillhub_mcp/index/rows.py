@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, SkillUnreadable
 from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.schema import IndexRow, record_batch, text_hash
+from skillhub_mcp.index.schema import IndexRow, rows_table, text_hash
 from skillhub_mcp.index.state_file import label_of
 from skillhub_mcp.index.statistics import StatisticsBuilder
 from skillhub_mcp.skills.loader import read_instructions
@@ -35,15 +36,12 @@ log = logging.getLogger(__name__)
 # No more than one request of any provider takes, so that a failure loses no answered batch.
 BATCH_TEXTS = 100
 # Publishing costs a version of the table and the time of its writer. What was paid for is published soon.
-PUBLISHED_AT_ONCE = 2_500
-_PUBLISHED_AFTER_SECONDS = 20.0
+PUBLISHED_AFTER_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 300.0
 _STEP_SECONDS = 0.2
-# A piece that is written is a file of the table: so many rows, or about so many characters of bodies.
-_ROWS_PER_PIECE = 1_800
-_CHARACTERS_PER_PIECE = 48 << 20
-_PREPARED_AT_ONCE = 1_000
+# A piece that is written is a file of the table.
+_ROWS_PER_PIECE = 1_000
 
 # A text, and its vector.
 StoredVector = tuple[str, Sequence[float]]
@@ -116,7 +114,7 @@ class RowEmbedder:
             for (key, text), vector in zip(batch, vectors, strict=True):
                 # An eighth of the memory of a list of numbers.
                 ready[key] = text, array("f", vector)
-            if len(ready) >= PUBLISHED_AT_ONCE or time.monotonic() - published_at > _PUBLISHED_AFTER_SECONDS:
+            if time.monotonic() - published_at > PUBLISHED_AFTER_SECONDS:
                 publish(ready)
                 ready, published_at = {}, time.monotonic()
         # The progress bar of a step that ends early ends here.
@@ -156,69 +154,62 @@ class RowEmbedder:
 class RowBatches:
     """The rows of `skills` by key, in pieces, with the `vectors` that are there already, by the hash of their text.
 
-    A `local` embedder makes missing ones; any other adds them later. `failure` says why a local embedder failed. The
-    `builder` of its label counts each row. `check` is called for each row, and raises if writing is to stop.
+    An embedder without a provider makes missing ones; any other adds them later. `failure` says why it failed. The
+    `builders` count the rows of each label. `check` is called for each row, and raises if writing is to stop.
     """
 
     def __init__(
         self,
         skills: Mapping[str, Skill],
         vectors: Mapping[str, Sequence[float]],
-        builder: Callable[[str], StatisticsBuilder],
         *,
-        local: RowEmbedder | None,
+        embedder: RowEmbedder | None,
         check: Callable[[], None],
         progress: ProgressCallback,
     ) -> None:
         self._skills = sorted(skills.items(), key=lambda one: label_of(one[0]))
         self._vectors = dict(vectors)
-        self._local = local
+        self._local = embedder if embedder is not None and embedder.embedder.is_instant else None
         self._check = check
         self._progress = progress
-        self._builder = builder
+        self.builders = defaultdict[str, StatisticsBuilder](StatisticsBuilder)
         self.failure: str | None = None
         # A table must know the length of vectors before its first row.
-        self._embed(0)
+        self._embed(self._skills[:_ROWS_PER_PIECE])
         self.dimension = len(next(iter(self._vectors.values()))) if self._vectors else None
 
-    def pieces(self, schema: Any) -> Iterator[list[Any]]:
-        """Yield the rows in pieces, as Arrow's batches with that schema."""
-        pending: list[IndexRow] = []
-        characters = 0
-        for row in self._rows():
-            pending.append(row)
-            characters += len(row.instructions)
-            if len(pending) >= _ROWS_PER_PIECE or characters >= _CHARACTERS_PER_PIECE:
-                yield [record_batch(pending, schema)]
-                pending, characters = [], 0
-        if pending:
-            yield [record_batch(pending, schema)]
-
-    def _rows(self) -> Iterator[IndexRow]:
+    def pieces(self, schema: Any) -> Iterator[Any]:
+        """Yield the rows in pieces, as Arrow's tables with that schema."""
+        self.builders.clear()
         total = len(self._skills)
-        for number, (key, skill) in enumerate(self._skills):
-            self._check()
-            self._progress("indexing", number, total)
-            if number % _PREPARED_AT_ONCE == 0:
-                # The terms of tokens that are known: another set now and then bounds the memory.
-                known: TermCache = {}
-                self._embed(number)
-            try:
-                instructions = read_instructions(skill)
-            except SkillUnreadable as error:
-                # It was removed after the scan: the row can be found until the next scan removes it.
-                log.warning("%s: %s", error.path, error.message)
-                instructions = ""
-            features = skill_features(skill, instructions, known)
-            self._builder(label_of(key)).add(features.own)
-            yield IndexRow(key, skill, instructions, features, self._vectors.get(text_hash(skill.searchable_text)))
+        for begin in range(0, total, _ROWS_PER_PIECE):
+            several = self._skills[begin : begin + _ROWS_PER_PIECE]
+            self._embed(several)
+            # The terms of tokens, for the next skills: one set for each piece bounds the memory.
+            known: TermCache = {}
+            rows = []
+            for number, (key, skill) in enumerate(several, begin):
+                self._check()
+                self._progress("indexing", number, total)
+                rows.append(self._row(key, skill, known))
+            yield rows_table(rows, schema)
         self._progress("indexing", total, total)
 
-    def _embed(self, begin: int) -> None:
-        """Have a local embedder make the vectors that the next rows lack."""
+    def _row(self, key: str, skill: Skill, known: TermCache) -> IndexRow:
+        try:
+            instructions = read_instructions(skill)
+        except SkillUnreadable as error:
+            # It was removed after the scan: the row can be found until the next scan removes it.
+            log.warning("%s: %s", error.path, error.message)
+            instructions = ""
+        features = skill_features(skill, instructions, known)
+        self.builders[label_of(key)].add(features.own)
+        return IndexRow(key, skill, instructions, features, self._vectors.get(text_hash(skill.searchable_text)))
+
+    def _embed(self, several: Sequence[tuple[str, Skill]]) -> None:
+        """Have a local embedder make the vectors that some rows lack."""
         if self._local is None or self._local.pause > 0.0 or self.failure is not None:
             return
-        several = self._skills[begin : begin + _PREPARED_AT_ONCE]
         texts = {text_hash(skill.searchable_text): skill.searchable_text for _, skill in several}
         missing = [text for key, text in texts.items() if key not in self._vectors]
         try:

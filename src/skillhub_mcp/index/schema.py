@@ -1,4 +1,4 @@
-"""The table of skills: its columns, its indexes, and its rows as Arrow's batches.
+"""The table of skills: its columns, its indexes, and its rows as Arrow's tables.
 
 Other programs may read the table: the columns and the four text indexes of the product specification are its contract.
 `terms` and `features` are what search asks for and ranks by.
@@ -107,11 +107,11 @@ def indexes() -> dict[str, tuple[str, Any]]:
     }
 
 
-def record_batch(rows: Sequence[IndexRow], schema: Any) -> Any:
-    """Return rows as Arrow's batch."""
+def rows_table(rows: Sequence[IndexRow], schema: Any) -> Any:
+    """Return rows as Arrow's table."""
     import pyarrow as pa
 
-    return pa.RecordBatch.from_pylist([_columns(row) for row in rows], schema=schema)
+    return pa.Table.from_pylist([_columns(row) for row in rows], schema=schema)
 
 
 def _columns(row: IndexRow) -> dict[str, object]:

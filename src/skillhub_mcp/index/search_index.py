@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -99,32 +99,25 @@ class SearchIndex:
 
     def find(
         self,
-        terms: Iterable[str],
+        terms: Sequence[str],
         *,
         most: int,
         vector: Vector | None = None,
         nearest: int = 0,
         among: Collection[str] | None = None,
-    ) -> tuple[RowBlock, NDArray[Any], NDArray[Any]]:
-        """Return a block with the rows that were found, and their places: by terms, and by vector, best first.
+        named: Sequence[str] = (),
+    ) -> tuple[RowBlock, list[NDArray[Any]]]:
+        """Return a block with the rows that were found, and their places: by terms, by vector, and by key.
 
-        With `among`, a collection of keys, only those rows.
+        The best are first. With `among`, a collection of keys, only these rows; `named` are further keys.
         """
-        condition = self._roots if among is None else f"{self._roots} AND {is_in('path', sorted(among))}"
-        by_terms, by_vector = self.table.find(
-            tuple(dict.fromkeys(terms)), most=most, vector=vector, nearest=nearest, condition=condition
-        )
-        block = self._with_ids(by_terms, by_vector)
-        text_places, vector_places = block.places(by_terms), block.places(by_vector)
-        return block, text_places[text_places >= 0], vector_places[vector_places >= 0]
+        where = self._roots if among is None else f"{self._roots} AND {is_in('path', sorted(among))}"
+        found = self.table.find(terms, most=most, vector=vector, nearest=nearest, named=named, where=where)
+        block = self._with_ids(found)
+        places = map(block.places, found)
+        return block, [own[own >= 0] for own in places]
 
-    def with_rows(self, block: RowBlock, keys: Sequence[str]) -> RowBlock:
-        """Return a block that also has the rows with some keys. Places stay valid."""
-        if all(block.place_of(key) < 0 for key in keys):
-            block = self._keep(block, self.table.rows_with(keys))
-        return block
-
-    def _with_ids(self, *ids: NDArray[Any]) -> RowBlock:
+    def _with_ids(self, ids: Sequence[NDArray[Any]]) -> RowBlock:
         import numpy as np
 
         wanted = np.unique(np.concatenate(ids))
@@ -134,11 +127,8 @@ class SearchIndex:
             return block
         if len(block.keys) + len(missing) > _MOST_ROWS:
             block, missing = empty_block(self.table.dimension), wanted
-        return self._keep(block, self.table.rows(missing))
-
-    def _keep(self, block: RowBlock, rows: RowBlock) -> RowBlock:
         # What another thread has added meanwhile is read again when it is asked for again.
-        self._block = block = block.with_rows(rows)
+        self._block = block = block.with_rows(self.table.rows(missing))
         return block
 
     def _open(self) -> tuple[TableVersion, Statistics]:

@@ -28,8 +28,30 @@ from skillhub_mcp._util.file_modes import private_mode
 from skillhub_mcp.index.lance import IN_MEMORY
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
+
+log = logging.getLogger(__name__)
+
+STATE_FILE = "index_state.json"
+FIRST_TABLE = "skills"
+SCHEMA_VERSION = 5
+STATE_FORMAT = 8
+NO_EMBEDDING = "none"
+
+_OWN_DIGITS = 12
+# What a skill has unless its header says otherwise; only the rest is written. Trust is that of its root.
+_DEFAULTS: Mapping[str, Any] = {
+    "category": None,
+    "tags": (),
+    "always_apply": False,
+    "allowed_tools": (),
+    "license": None,
+    "compatibility": None,
+    "metadata": {},
+    **{one.name: one.default for one in fields(Skill) if one.default is not MISSING and one.name != "trust"},
+}
 
 
 def free_label(word: str, taken: Collection[str]) -> str:
@@ -80,23 +102,6 @@ class LibraryKeys:
         return [make_key(label, root, directory) for root, label in self.labels.items()]
 
 
-SCHEMA_VERSION = 5
-STATE_FORMAT = 8
-NO_EMBEDDING = "none"
-
-# What a skill has unless its header says otherwise; only the rest is written. Trust is that of its root.
-_DEFAULTS: Mapping[str, Any] = {
-    "category": None,
-    "tags": (),
-    "always_apply": False,
-    "allowed_tools": (),
-    "license": None,
-    "compatibility": None,
-    "metadata": {},
-    **{one.name: one.default for one in fields(Skill) if one.default is not MISSING and one.name != "trust"},
-}
-
-
 class TableVersionId(NamedTuple):
     """A version of a table, by the random id that the table got when it was created."""
 
@@ -145,19 +150,17 @@ class IndexState:
     roots: Mapping[str, RootState]
 
     @property
-    def head(self) -> StateHead:
-        """Whose it is."""
-        return StateHead(STATE_FORMAT, SCHEMA_VERSION, self.database, self.embedder)
-
-    @property
     def keys(self) -> LibraryKeys:
         """The keys of all rows."""
         return LibraryKeys({path: root.label for path, root in self.roots.items()})
 
-    def memory_of(self, roots: Collection[str]) -> dict[str, CachedSkillFile]:
+    def among(self, roots: Iterable[SkillRoot]) -> dict[str, RootState]:
+        """Return what the index has of some roots by path, without those that it has nothing of."""
+        return {root.path: self.roots[root.path] for root in roots if root.path in self.roots}
+
+    def memory_of(self, roots: Iterable[SkillRoot]) -> dict[str, CachedSkillFile]:
         """Return the entries of some roots by directory."""
-        own = (self.roots[path].files for path in roots if path in self.roots)
-        return {directory: entry for files in own for directory, entry in files.items()}
+        return {directory: entry for own in self.among(roots).values() for directory, entry in own.files.items()}
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -168,10 +171,6 @@ class IndexState:
             for directory, entry in root.files.items()
             if row_of(entry) is not None
         }
-
-    def unembedded(self, roots: Collection[str]) -> int:
-        """Return how many rows of some roots have no vector."""
-        return sum(self.roots[path].unembedded for path in roots if path in self.roots)
 
     def with_version(self, version: int, roots: Mapping[str, RootState]) -> IndexState:
         """Return the state of another version of the same table."""
@@ -298,21 +297,6 @@ def entry_from_json(file: Any, *, directory: str, root: str) -> CachedSkillFile:
     return CachedSkillFile(root, stamp, skill, diagnostics, HeaderShape(*file["shape"]))
 
 
-log = logging.getLogger(__name__)
-
-STATE_FILE = "index_state.json"
-FIRST_TABLE = "skills"
-
-_OWN_DIGITS = 12
-
-
-class IndexPlace(NamedTuple):
-    """Where an index lies: the path of its state file, and the name of its table."""
-
-    state_path: str
-    table: str
-
-
 class _Read(NamedTuple):
     """What a state file with a stamp (inode, mtime, size) has; without a head it is no state file."""
 
@@ -341,13 +325,19 @@ class IndexFiles:
         head = self._own()[1].head
         return head if head is not None and head.is_newer else None
 
-    def place(self) -> IndexPlace:
-        """Return the files of the index; for a new one, free names. To write there, hold the writer's lock."""
-        path, read = self._own()
-        if read.state is not None:
-            return IndexPlace(path, read.state.table)
+    @property
+    def path(self) -> str:
+        """The path of the state file, a free one for a new index. To write there, hold the writer's lock."""
+        return self._own()[0]
+
+    @property
+    def table(self) -> str:
+        """The name of the table, a free one for a new index."""
+        state = self.state()
+        if state is not None:
+            return state.table
         used = {other.table for other in self.others()}
-        return IndexPlace(path, f"{FIRST_TABLE}_{_short_digest(self.embedder)}" if FIRST_TABLE in used else FIRST_TABLE)
+        return f"{FIRST_TABLE}_{_short_digest(self.embedder)}" if FIRST_TABLE in used else FIRST_TABLE
 
     def others(self) -> Iterator[IndexState]:
         """Yield the states of the same database for other embedders."""
@@ -361,10 +351,11 @@ class IndexFiles:
 
     def write(self, state: IndexState) -> None:
         """Commit a state, and keep it, so that it is not parsed again. Raises OSError."""
-        path = self.place().state_path
+        path = self.path
         if not self._in_memory:
             write_state(path, state)
-        self._read[path] = _Read(_stamp(path), state.head, state)
+        head = StateHead(STATE_FORMAT, SCHEMA_VERSION, state.database, state.embedder)
+        self._read[path] = _Read(_stamp(path), head, state)
 
     def _own(self) -> tuple[str, _Read]:
         """Return the path of the state file and its content; of a new index, a free path."""

@@ -58,16 +58,18 @@ class Statistics:
 
 
 class StatisticsBuilder:
-    """Builds `Statistics` by adding skills to those `before`, and removing some."""
+    """Builds `Statistics` by adding skills, removing some, and adding other statistics."""
 
-    def __init__(self, before: Iterable[Statistics] = ()) -> None:
+    def __init__(self) -> None:
         self._skills = 0
         self._lengths = [0] * len(FIELDS)
         self._terms, self._words = Counter[str](), Counter[str]()
-        for one in before:
-            self._count(one.skills, one.lengths)
-            self._terms.update(one.terms)
-            self._words.update(one.words)
+
+    def include(self, other: Statistics) -> None:
+        """Add statistics."""
+        self._count(other.skills, other.lengths)
+        self._terms.update(other.terms)
+        self._words.update(other.words)
 
     def add(self, skill: SkillTerms) -> None:
         """Count a skill."""
@@ -92,14 +94,16 @@ class StatisticsBuilder:
 
 def counted(skills: Iterable[SkillTerms], before: Iterable[Statistics] = ()) -> Statistics:
     """Return the statistics of skills, and of those `before`."""
-    builder = StatisticsBuilder(before)
+    builder = StatisticsBuilder()
+    for one in before:
+        builder.include(one)
     for skill in skills:
         builder.add(skill)
     return builder.build()
 
 
 class RootStatistics:
-    """The statistics of roots, beside the tables of a database; those of a database in memory are kept here."""
+    """The statistics of roots, beside the tables of a database. What was saved last is kept in memory."""
 
     def __init__(self, db_path: str) -> None:
         self._db_path = db_path
@@ -113,8 +117,6 @@ class RootStatistics:
             mode = private_mode(self._db_path) or 0o660
             path = os.path.join(self._db_path, name)
             atomic_write(path, written.encode("utf-8", "surrogatepass"), mode=mode, follow=False)
-            # A server asks for those of the version before for a moment only.
-            self._kept.clear()
         self._kept[name] = statistics
         return name
 
@@ -124,7 +126,7 @@ class RootStatistics:
             return self._kept[name]
         if not name:
             # No skill of the root was ever written.
-            return counted(())
+            return Statistics()
         try:
             with open(os.path.join(self._db_path, name), encoding="utf-8") as file:
                 written = json.load(file)

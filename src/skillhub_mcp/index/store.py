@@ -2,20 +2,18 @@
 
 1. A version is complete before its number is committed in the state file. Nothing is dropped under a reader.
 2. A writer begins at the committed version: what a killed writer left after it is undone.
-3. Rows that are not in the indexes yet slow every search. They are merged when there are more than `MOST_UNMERGED`.
-4. A version is removed 30 seconds after it was replaced: a reader learns of that within seconds. LanceDB would remove
-   versions by their own age, and only while it rewrites the table.
+3. Rows that are not in the indexes yet slow every search. They are merged if there are more than `MANY`, or at rest.
+4. A version is removed 30 seconds after it was replaced: a reader learns of that within seconds. LanceDB knows only how
+   old a version is, so the youngest of those that are older than 30 seconds stays.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import make_private_directory
@@ -35,16 +33,14 @@ from skillhub_mcp.index.table import TableVersion
 if TYPE_CHECKING:
     from typing import Any
 
-    Pieces = Iterable[Sequence[Any]]
 
-MOST_UNMERGED = 20
-# Manifests are small, and each is larger than the one before: they are removed a few at a time.
-_MOST_UNREAD_VERSIONS = 20
+MANY = 20
 KEPT_SECONDS = 30.0
-# A version is its manifest. Lance's format counts the names of manifests down from 2**64 - 1.
-_MANIFEST = re.compile(r"(\d{20})\.manifest")
+# Versions are not removed by their exact age.
+_MARGIN_SECONDS = 1.0
+# The manifests of versions are named by numbers that count down from this one.
 _LAST_NAME = 2**64 - 1
-# LanceDB removes versions by their age alone. None is ever as old as this.
+# No version is ever as old as this.
 _NEVER = dt.timedelta(days=36_500)
 
 
@@ -79,10 +75,10 @@ class Store:
         table = await (await self._connected()).open_table(self.name, version=version)
         return TableVersion(table, await table.schema(), await table.version())
 
-    def rebuild(self, pieces: Callable[[Any], Pieces], schema: Any) -> TableVersion:
+    def rebuild(self, pieces: Callable[[Any], Iterable[Any]], schema: Any) -> TableVersion:
         """Write a new table in place of the old one, whose versions its readers keep, and return its version.
 
-        `pieces` returns its rows for its schema, several batches at once.
+        `pieces` returns its rows for its schema, as Arrow's tables.
         """
         try:
             if self._private:
@@ -90,7 +86,7 @@ class Store:
                 make_private_directory(self._directory)
             table = run(self._created(schema))
             for piece in pieces(schema):
-                run(_add(table, piece, schema))
+                run(table.add(piece, on_bad_vectors="null"))
             return run(self._indexed(table))
         except OSError as error:
             raise damaged(error) from error
@@ -103,11 +99,12 @@ class Store:
             await table.create_index(column, config=config, name=name)
         return await self._open(await table.version())
 
-    def update(self, committed: int, pieces: Pieces, *, removed: Collection[str]) -> TableVersion:
+    def update(self, committed: int, pieces: Iterable[Any], *, removed: Collection[str]) -> TableVersion:
         """Write changed rows, remove those with some keys, and return the new version."""
         table = run(self._begun_at(committed))
         for piece in pieces:
-            run(_merge(table, piece))
+            merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
+            run(merge.execute(piece, on_bad_vectors="null"))
         for keys in chunks(sorted(removed)):
             run(table.delete(is_in("path", keys)))
         return run(self._open(run(table.version())))
@@ -148,29 +145,44 @@ class Store:
 
     @blocking
     async def merge(
-        self, committed: int, *, older_than: dt.timedelta = _NEVER, remove_files: bool = False
+        self, committed: int, *, older_than: dt.timedelta = _NEVER, all_files: bool = False
     ) -> TableVersion:
-        """Write added rows into the indexes, remove versions of that age and perhaps files of no version.
+        """Write added rows into the indexes, remove versions of that age, and return the new version.
 
-        Return the new version.
+        With `all_files`, files of no version are removed too: then no one else may be writing.
         """
         table = await self._begun_at(committed)
-        await table.optimize(cleanup_older_than=older_than, delete_unverified=remove_files)
+        await table.optimize(cleanup_older_than=older_than, delete_unverified=all_files)
         return await self._open(await table.version())
 
     def tidy(self, committed: int) -> TableVersion | None:
-        """Merge rows into the indexes and remove old versions, if there is enough of either; return the new version.
+        """Merge rows into the indexes and remove old versions, at rest or if there are many; return the new version.
 
         Raises OSError too.
         """
-        unread = [] if self.db_path == IN_MEMORY else replaced_versions(self._directory, committed)
-        # A server without a search does not load LanceDB to count rows.
-        is_merged = self._connection is None or self.unmerged() <= MOST_UNMERGED
-        if len(unread) <= _MOST_UNREAD_VERSIONS and is_merged:
+        _, removable, at_rest = self._old_versions()
+        if self._connection is None and removable <= MANY:
+            # A server without a search does not load LanceDB for so little.
             return None
-        for path in unread:
-            os.unlink(path)
-        return self.merge(committed, remove_files=True)
+        version, unmerged = None, self.unmerged()
+        if max(unmerged, removable) > MANY or (at_rest and unmerged):
+            version = self.merge(committed)
+        # Apart, because versions get older while rows are merged.
+        age, removable, _ = self._old_versions()
+        if removable and (at_rest or version is not None):
+            committed = committed if version is None else version.version
+            version = self.merge(committed, older_than=dt.timedelta(seconds=age), all_files=True)
+        return version
+
+    def _old_versions(self) -> tuple[float, int, bool]:
+        """Return the age in seconds beyond which versions may be removed, how many are older, and if none is recent."""
+        if self.db_path == IN_MEMORY:
+            return 0.0, 0, False
+        with os.scandir(os.path.join(self._directory, "_versions")) as entries:
+            ages = [time.time() - entry.stat().st_mtime for entry in entries if entry.name.endswith(".manifest")]
+        old = [age for age in ages if age > KEPT_SECONDS]
+        limit = min(old, default=0.0) + _MARGIN_SECONDS
+        return limit, sum(age > limit for age in old), len(old) == len(ages)
 
     def discard(self) -> None:
         """Remove a table that cannot be overwritten: it is derived from the files."""
@@ -196,29 +208,3 @@ class Store:
 def manifest_name(version: int) -> str:
     """Return the name of a version's manifest among a table's `_versions`."""
     return f"{_LAST_NAME - version:020}.manifest"
-
-
-def replaced_versions(directory: str, committed: int) -> list[str]:
-    """Return the manifests of versions before the committed one that were replaced long enough ago. Raises OSError."""
-    with os.scandir(os.path.join(directory, "_versions")) as entries:
-        manifests = [(entry, name) for entry in entries if (name := _MANIFEST.fullmatch(entry.name)) is not None]
-    versions = sorted((_LAST_NAME - int(name[1]), entry.stat().st_mtime, entry.path) for entry, name in manifests)
-    last = time.time() - KEPT_SECONDS
-    return [
-        path
-        for (number, _, path), (_, replaced_at, _) in pairwise(versions)
-        if number < committed and replaced_at < last
-    ]
-
-
-async def _add(table: Any, piece: Sequence[Any], schema: Any) -> None:
-    import pyarrow as pa
-
-    await table.add(pa.Table.from_batches(piece, schema=schema), on_bad_vectors="null")
-
-
-async def _merge(table: Any, piece: Sequence[Any]) -> None:
-    import pyarrow as pa
-
-    merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
-    await merge.execute(pa.Table.from_batches(piece), on_bad_vectors="null")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import FIELDS, HEADER, SkillTerms, stored_terms
-from skillhub_mcp.index.lance import IndexDamaged, blocking, chunks, damaged, is_in, run
+from skillhub_mcp.index.lance import IndexDamaged, blocking, chunks, is_in, run
 from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TEXT_FIELDS
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ class RowBlock:
         at = np.minimum(sorted_ids.searchsorted(ids), len(order) - 1)
         return np.where(sorted_ids[at] == ids, order[at], -1)
 
-    def place_of(self, key: str) -> int:
-        """Return the place of the row with a key, -1 if it is not here."""
-        return self._by_key.get(key, -1)
-
     def find(self, places: NDArray[Any], hashes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return which of the rows at `places` has which term, ascending by term: three arrays of one length.
 
@@ -84,23 +80,19 @@ class RowBlock:
         order = self.ids.argsort()
         return order, self.ids[order]
 
-    @cached_property
-    def _by_key(self) -> dict[str, int]:
-        return {key: place for place, key in enumerate(self.keys)}
-
 
 def row_block(ids: NDArray[Any], keys: Sequence[str], features: Sequence[bytes], vectors: NDArray[Any]) -> RowBlock:
-    """Return rows as a block. `features` are encoded as in `index.features`. Raises ValueError for damaged ones."""
+    """Return rows as a block. `features` are encoded as in `index.features`. Raises IndexDamaged."""
     import numpy as np
 
     numbers = np.frombuffer(b"".join(features), dtype="<u4")
     sizes = np.fromiter(map(len, features), dtype=np.int64, count=len(features)) // numbers.itemsize
     if (sizes < HEADER).any():
-        raise ValueError("a row's features are damaged")
+        raise IndexDamaged("a row's features are damaged")
     begins = np.cumsum(sizes) - sizes
     terms = numbers[begins + len(FIELDS)].astype(np.int64)
     if (HEADER + 2 * terms != sizes).any():
-        raise ValueError("a row's features are damaged")
+        raise IndexDamaged("a row's features are damaged")
     owners = np.repeat(np.arange(len(sizes)), terms)
     at = np.arange(int(terms.sum())) - np.repeat(np.cumsum(terms) - terms, terms) + begins[owners] + HEADER
     return RowBlock(
@@ -142,13 +134,15 @@ class TableVersion:
 
     @blocking
     async def find(
-        self, terms: Sequence[str], *, most: int, vector: Vector | None, nearest: int, condition: str
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the ids of up to `most` rows with one of the terms, and of the `nearest` to a vector; best first."""
-        by_terms, by_vector = await asyncio.gather(
-            self._by_terms(terms, most, condition), self._by_vector(vector, nearest, condition)
+        self, terms: Sequence[str], *, most: int, vector: Vector | None, nearest: int, named: Sequence[str], where: str
+    ) -> Sequence[NDArray[Any]]:
+        """Return the ids of up to `most` rows with one of the terms, of the `nearest` to a vector, and of keys.
+
+        The best are first; `where` is a condition for the first two.
+        """
+        return await asyncio.gather(
+            self._by_terms(terms, most, where), self._by_vector(vector, nearest, where), self._by_keys(named)
         )
-        return by_terms, by_vector
 
     async def _by_terms(self, terms: Sequence[str], most: int, condition: str) -> NDArray[Any]:
         from lancedb.query import MatchQuery
@@ -158,7 +152,7 @@ class TableVersion:
         if not text:
             return _no_ids()
         query = self._table.query().nearest_to_text(MatchQuery(text, "terms")).where(condition)
-        return _ids(await query.with_row_id().select(["_rowid", "_score"]).limit(most).to_arrow())
+        return await _ids(query.limit(most), "_score")
 
     async def _by_vector(self, vector: Vector | None, nearest: int, condition: str) -> NDArray[Any]:
         import numpy as np
@@ -167,27 +161,27 @@ class TableVersion:
             return _no_ids()
         query = self._table.query().nearest_to(np.asarray(vector, dtype=np.float32)).column("vector")
         query = query.distance_type("dot").where(f"{condition} AND vector IS NOT NULL")
-        return _ids(await query.with_row_id().select(["_rowid", "_distance"]).limit(nearest).to_arrow())
+        return await _ids(query.limit(nearest), "_distance")
 
-    def rows(self, ids: NDArray[Any]) -> RowBlock:
-        """Return the rows with some ids, in an order of their own; unknown ids are left out."""
-        return self._block(self._table.take_row_ids(ids.tolist()))
-
-    def rows_with(self, keys: Collection[str]) -> RowBlock:
-        """Return the rows with some keys, in an order of their own; unknown keys are left out."""
-        return self._block(self._table.query().where(is_in("path", sorted(keys))).limit(len(keys)))
+    async def _by_keys(self, keys: Sequence[str]) -> NDArray[Any]:
+        return await _ids(self._table.query().where(is_in("path", keys))) if keys else _no_ids()
 
     @blocking
-    async def _block(self, query: Any) -> RowBlock:
+    async def rows(self, ids: NDArray[Any]) -> RowBlock:
+        """Return the rows with some ids, in an order of their own; unknown ids are left out."""
         import numpy as np
 
         columns = ["_rowid", "path", "features", *(() if self.dimension is None else ("vector",))]
-        read = await query.with_row_id().select(columns).to_arrow()
+        read = await self._table.take_row_ids(ids.tolist()).with_row_id().select(columns).to_arrow()
         vectors = np.zeros((len(read), 0), dtype=np.float32)
         if self.dimension is not None:
             vectors = _vectors(read.column("vector"), self.dimension)
-        # A damaged row raises ValueError, as LanceDB does.
-        return row_block(_ids(read), read.column("path").to_pylist(), read.column("features").to_pylist(), vectors)
+        return row_block(
+            read.column("_rowid").to_numpy(),
+            read.column("path").to_pylist(),
+            read.column("features").to_pylist(),
+            vectors,
+        )
 
     @blocking
     async def match_fields(self, words: str, *, limit: int) -> list[str]:
@@ -253,8 +247,7 @@ class TableVersion:
         dimension = self.dimension or 0
         if not dimension:
             return np.zeros((0, 0), dtype=np.float32)
-        query = self._table.query().where(f"{condition} AND vector IS NOT NULL").with_row_id()
-        ids = np.sort(_ids(await query.select(["_rowid"]).to_arrow()))
+        ids = np.sort(await _ids(self._table.query().where(f"{condition} AND vector IS NOT NULL")))
         if not len(ids):
             return np.zeros((0, dimension), dtype=np.float32)
         chosen = ids[np.linspace(0, len(ids) - 1, min(len(ids), _SAMPLED)).astype(np.int64)]
@@ -263,14 +256,7 @@ class TableVersion:
 
     def check(self) -> None:
         """Read every row, and ask the full-text index for a term that one of them has."""
-        read = self.read(_COUNTED)
-        wanted = run(self._table.count_rows())
-        if len(read) != wanted:
-            raise IndexDamaged(f"{len(read):,} of {wanted:,} rows can be read")
-        try:
-            terms = [next(iter(one.terms), "") for one in _counted(read)]
-        except ValueError as error:
-            raise damaged(error) from error
+        terms = [next(iter(one.terms), "") for one in _counted(self.read(_COUNTED))]
         run(self._by_terms(terms[:1], 1, "true"))
 
 
@@ -280,8 +266,10 @@ def _no_ids() -> NDArray[Any]:
     return np.zeros(0, dtype=np.uint64)
 
 
-def _ids(read: Any) -> NDArray[Any]:
-    found: NDArray[Any] = read.column("_rowid").to_numpy()
+async def _ids(query: Any, *columns: str) -> NDArray[Any]:
+    found: NDArray[Any] = (
+        (await query.with_row_id().select(["_rowid", *columns]).to_arrow()).column("_rowid").to_numpy()
+    )
     return found
 
 

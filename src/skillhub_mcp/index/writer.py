@@ -36,7 +36,7 @@ from skillhub_mcp.index.state_file import (
     label_of,
     row_of,
 )
-from skillhub_mcp.index.statistics import RootStatistics, Statistics, StatisticsBuilder, counted
+from skillhub_mcp.index.statistics import RootStatistics, Statistics, counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.skills.model import Skill
@@ -104,17 +104,6 @@ class _Order(NamedTuple):
     verify: bool
 
 
-class _Builders(dict[str, StatisticsBuilder]):
-    """The statistics of roots by label, each begun with what `before` returns when it is first asked for."""
-
-    def __init__(self, before: Callable[[str], Iterable[Statistics]] = lambda _: ()) -> None:
-        self._before = before
-
-    def __missing__(self, label: str) -> StatisticsBuilder:
-        self[label] = builder = StatisticsBuilder(self._before(label))
-        return builder
-
-
 class IndexWriter:
     """Keeps the index of one database, for one embedder or none, in sync with scans. `lock_timeout` is in seconds.
 
@@ -134,7 +123,8 @@ class IndexWriter:
         self.embedding = NO_EMBEDDING if embedder is None else embedder.identity
         self._files = IndexFiles(db_path, self.embedding)
         self._progress = progress
-        self._cancelled = threading.Event()
+        # Set to abandon what is being written in another thread.
+        self.cancelled = threading.Event()
         self._lock_timeout = lock_timeout
         self._statistics = RootStatistics(db_path)
         self._stores: dict[str, Store] = {}
@@ -145,7 +135,7 @@ class IndexWriter:
         self._kept_back: tuple[int, tuple[Skill, ...]] = (-1, ())
         self._embedder = None
         if embedder is not None:
-            self._embedder = RowEmbedder(embedder, options=own, cancelled=self._cancelled, progress=progress)
+            self._embedder = RowEmbedder(embedder, options=own, cancelled=self.cancelled, progress=progress)
 
     # Reading
 
@@ -158,11 +148,9 @@ class IndexWriter:
         found = self._files.newer()
         if found is None:
             return None
-        newer, known = f"schema {found.schema}", SCHEMA_VERSION
-        if found.format > STATE_FORMAT:
-            newer, known = f"format {found.format}", STATE_FORMAT
         return IndexUnavailable(
-            f"The index at {self.db_path} was written by a newer SkillHub ({newer}; this one reads up to {known})",
+            f"The index at {self.db_path} was written by a newer SkillHub (format {found.format}, schema "
+            f"{found.schema}; this one reads up to {STATE_FORMAT} and {SCHEMA_VERSION})",
             hint="update skillhub, or set SKILLHUB_DB_PATH to another path; the newer index is left as it is",
         )
 
@@ -181,16 +169,16 @@ class IndexWriter:
 
     def open(self, state: IndexState, roots: Sequence[SkillRoot], before: SearchIndex | None = None) -> SearchIndex:
         """Return a committed version for searches below some roots; `before` if that is the same. Loads no database."""
-        own = [state.roots[root.path] for root in roots if root.path in state.roots]
-        keys = LibraryKeys({root.path: state.roots[root.path].label for root in roots if root.path in state.roots})
+        own = state.among(roots)
+        keys = LibraryKeys({path: root.label for path, root in own.items()})
         if before is not None and before.published == state.published and before.keys == keys:
             return before
 
         def open_table() -> tuple[TableVersion, Statistics]:
             table = self.open_table(state)
-            return table, counted((), [self._count(root, table) for root in own])
+            return table, counted((), [self._count(root, table) for root in own.values()])
 
-        unembedded = None if self._embedder is None else sum(root.unembedded for root in own)
+        unembedded = None if self._embedder is None else sum(root.unembedded for root in own.values())
         return SearchIndex(state.published, keys, open_table, unembedded=unembedded)
 
     def _count(self, root: RootState, table: TableVersion) -> Statistics:
@@ -223,15 +211,6 @@ class IndexWriter:
                     self._save(rest.with_version(version.version, kept), state)
 
     # Writing
-
-    def cancel(self) -> None:
-        """Abandon what is being written in another thread."""
-        self._cancelled.set()
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether `cancel` was called."""
-        return self._cancelled.is_set()
 
     def sync(
         self,
@@ -293,7 +272,7 @@ class IndexWriter:
         # A process that can open the file can hold the lock, and keep every writer waiting.
         mode = private_mode(self._files.directory) or 0o660
         lock = FileLock(os.path.join(self._files.directory, name), mode=mode)
-        return lock.acquire(timeout=timeout, poll_interval=_POLL_SECONDS, cancel_check=self._cancelled.is_set)
+        return lock.acquire(timeout=timeout, poll_interval=_POLL_SECONDS, cancel_check=self.cancelled.is_set)
 
     def _sync(self, order: _Order, state: IndexState | None) -> SyncReport | None:
         base = None
@@ -319,15 +298,16 @@ class IndexWriter:
             key: skill for key, skill in present.items() if order.rebuild or stored.get(key) != skill.stamp.content_hash
         }
         removed = stored.keys() - replace(state, roots=next_roots).hashes.keys()
-        by_label = {root.label: root for root in state.roots.values()}
-        builders = _Builders(lambda label: [self._count(by_label[label], base)] if label in by_label else ())
-        batches = self._batches(written, None if order.rebuild else base, builders)
+        batches = self._batches(written, None if order.rebuild else base)
         version = base
         if written or removed:
             version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=removed)
             for key, terms in base.counted({*written, *removed}):
-                builders[label_of(key)].remove(terms)
-        self._commit(state.table, version, next_roots, builders, state)
+                batches.builders[label_of(key)].remove(terms)
+            for root in state.roots.values():
+                if root.label in batches.builders:
+                    batches.builders[root.label].include(self._count(root, base))
+        self._commit(state.table, version, next_roots, batches, state)
         if not (written or removed) and state.roots.keys() == next_roots.keys():
             return None
         return SyncReport(order.reason, len(written), len(removed), order.rebuild, batches.failure)
@@ -335,9 +315,9 @@ class IndexWriter:
     def _rebuild(self, order: _Order, base: TableVersion | None) -> SyncReport:
         """Write a new table with the rows of these roots. Servers that have others write theirs again."""
         next_roots = _next_roots(order.roots, order.scan.memory, None)
-        written, builders = _by_key(order.scan, next_roots), _Builders()
-        batches = self._batches(written, None if order.rebuild else base, builders)
-        store, schema = self.store(self._files.place().table), table_schema(batches.dimension, embedding=self.embedding)
+        written = _by_key(order.scan, next_roots)
+        batches = self._batches(written, None if order.rebuild else base)
+        store, schema = self.store(self._files.table), table_schema(batches.dimension, embedding=self.embedding)
         try:
             version = store.rebuild(batches.pieces, schema)
         except NoRoom:
@@ -346,24 +326,18 @@ class IndexWriter:
             self._check_cancelled()
             log.info("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             store.discard()
-            builders.clear()
             version = store.rebuild(batches.pieces, schema)
-        self._commit(store.name, version, next_roots, builders, None)
+        self._commit(store.name, version, next_roots, batches, None)
         return SyncReport(order.reason, len(written), 0, True, batches.failure)
 
-    def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None, builders: _Builders) -> RowBatches:
+    def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None) -> RowBatches:
         """Return the rows of skills, with the vectors that `known` has of the same texts."""
-        rows, vectors = self._embedder, dict[str, Sequence[float]]()
-        if rows is not None and known is not None and known.embedding == self.embedding:
+        vectors: Mapping[str, Sequence[float]] = {}
+        if self._embedder is not None and known is not None and known.embedding == self.embedding:
             with contextlib.suppress(IndexDamaged):
                 vectors = known.vectors_of(text_hash(skill.searchable_text) for skill in skills.values())
         return RowBatches(
-            skills,
-            vectors,
-            builders.__getitem__,
-            local=rows if rows is not None and rows.embedder.is_instant else None,
-            check=self._check_cancelled,
-            progress=self._progress,
+            skills, vectors, embedder=self._embedder, check=self._check_cancelled, progress=self._progress
         )
 
     def _commit(
@@ -371,10 +345,12 @@ class IndexWriter:
         table: str,
         version: TableVersion,
         roots: Mapping[str, RootState],
-        builders: _Builders,
+        batches: RowBatches,
         before: IndexState | None,
     ) -> None:
-        names = {label: self._statistics.save(table, label, version, own.build()) for label, own in builders.items()}
+        names = {
+            label: self._statistics.save(table, label, version, own.build()) for label, own in batches.builders.items()
+        }
         roots = {path: replace(root, statistics=names.get(root.label, root.statistics)) for path, root in roots.items()}
         if self._embedder is not None and (before is None or before.published.version != version.version):
             roots = _with_unembedded(roots, version)
@@ -395,8 +371,7 @@ class IndexWriter:
         Nothing is noted while another process writes, and where nothing can be written.
         """
         state, last = self.state(), time.time() - _NOTED_SECONDS
-        seen = {} if state is None else {path: root.seen for path, root in state.roots.items()}
-        if state is None or not (opened or any(seen.get(root.path, last) < last for root in roots)):
+        if state is None or not (opened or any(root.seen < last for root in state.among(roots).values())):
             return
 
         def save() -> None:
@@ -421,7 +396,7 @@ class IndexWriter:
         version, kept_back = self._kept_back
         may_send = self._sendable()
         withheld = sum(not may_send(skill) for skill in kept_back) if version == state.published.version else 0
-        return max(0, state.unembedded([root.path for root in roots]) - withheld)
+        return max(0, sum(root.unembedded for root in state.among(roots).values()) - withheld)
 
     def embed(self, roots: Sequence[SkillRoot], *, seconds: float = float("inf")) -> Embedded:
         """Embed what has no vector, and commit it now and then. With `seconds`, only for so long.
@@ -431,7 +406,7 @@ class IndexWriter:
         embedder = self._embedder
         if embedder is None or not self.unembedded(roots) or embedder.pause > 0.0:
             return Embedded()
-        lock = os.path.basename(self._files.place().state_path) + EMBEDDING_LOCK
+        lock = os.path.basename(self._files.path) + EMBEDDING_LOCK
         return self._if_free(lock, lambda: self._embed(embedder, roots, seconds), Embedded())
 
     def _embed(self, embedder: RowEmbedder, roots: Sequence[SkillRoot], seconds: float) -> Embedded:
@@ -444,7 +419,7 @@ class IndexWriter:
         if state is None:
             return Embedded()
         table = self.open_table(state)
-        labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
+        labels = [root.label for root in state.among(roots).values()]
         skills = _skills(state, table.without_vector(is_in("root", labels)))
         may_send = self._sendable()
         withheld = tuple(skill for skill in skills.values() if not may_send(skill))
@@ -478,7 +453,7 @@ class IndexWriter:
         Return whether another version was committed.
         """
         state = self.state()
-        if state is None or self.is_cancelled or not self.store(state.table).exists:
+        if state is None or self.cancelled.is_set() or not self.store(state.table).exists:
             return False
         return self._if_free(LOCK_FILE, self._tidy, False)
 
@@ -495,7 +470,7 @@ class IndexWriter:
         return self._stores.setdefault(table, Store(self.db_path, table))
 
     def _check_cancelled(self) -> None:
-        if self.is_cancelled:
+        if self.cancelled.is_set():
             raise IndexUnavailable("Indexing was stopped", hint="call again")
 
 

@@ -130,24 +130,22 @@ def find_candidates(
     """
     import numpy as np
 
-    asked = marked(terms, fields)
+    asked = list(dict.fromkeys(marked(terms, fields)))
     total = index.statistics.skills
     few = len(among) <= min(_MOST_NAMED, total // _NAMED_SHARE)
     keys = {key for directory in among for key in index.keys.of(directory)} if few else None
+    own = index.keys.of(named) if named in among else []
     most, near_most = max(MOST_CANDIDATES, wanted), nearest
     while True:
-        block, by_terms, by_vector = index.find(asked, most=most, vector=vector, nearest=near_most, among=keys)
-        places = _visible(index, block, np.union1d(by_terms, by_vector), among)
+        block, found = index.find(asked, most=most, vector=vector, nearest=near_most, among=keys, named=own)
+        by_terms, by_vector, _ = found
+        places = _visible(index, block, np.unique(np.concatenate(found)), among)
         near = by_vector[np.isin(by_vector, places)]
         lacks_text = len(by_terms) >= most and np.isin(by_terms, places).sum() < wanted
         lacks_near = len(by_vector) >= near_most and len(near) < nearest
         if few or most >= total or not (lacks_text or lacks_near):
             break
         most, near_most = most * _MORE, near_most * _MORE
-    if named in among:
-        block = index.with_rows(block, index.keys.of(named))
-        own = np.array([block.place_of(key) for key in index.keys.of(named)], dtype=np.int64)
-        places = _visible(index, block, np.union1d(places, own[own >= 0]), among)
     return Candidates(
         directories=index.keys.directories([block.keys[place] for place in places.tolist()]),
         statistics=index.statistics,

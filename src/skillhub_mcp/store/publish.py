@@ -333,9 +333,9 @@ class _Publication:
         written_at = time.time()
         changed = {*report.added, *report.modified}
 
-        def pieces(schema: Any) -> Iterator[Sequence[Any]]:
+        def pieces(schema: Any) -> Iterator[Any]:
             own = [row for row in rows if before is None or row.skill.key in changed]
-            return _batches(self._library.table, own, schema, self._progress)
+            return _tables(self._library.table, own, schema, self._progress)
 
         table = self._tables.write_skills(before, pieces, removed=report.removed, like=self._library.table)
         files = {file.sha256 for row in rows for file in row.files}
@@ -415,10 +415,8 @@ def _row_digest(skill: SkillToStore, files: Sequence[StoredFile], embedded: str 
     return digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
 
 
-def _batches(
-    table: TableVersion, rows: Sequence[_Row], schema: Any, progress: ProgressCallback
-) -> Iterator[Sequence[Any]]:
-    """Yield the rows of an index as rows of a publication, in Arrow's batches."""
+def _tables(table: TableVersion, rows: Sequence[_Row], schema: Any, progress: ProgressCallback) -> Iterator[Any]:
+    """Yield the rows of an index as rows of a publication, in Arrow's tables."""
     import pyarrow as pa
 
     done = 0
@@ -439,7 +437,7 @@ def _batches(
         }
         done += len(own)
         progress("publishing", done, len(rows))
-        yield pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema).to_batches()
+        yield pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, table: TableVersion) -> LibraryToStore:
@@ -451,7 +449,7 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
     labels = {path: root.label for path, root in state.roots.items()}
     hashes = state.hashes
     rows = dict(zip(state.keys.directories(hashes), hashes, strict=True))
-    entries = state.memory_of([root.path for root in report.roots])
+    entries = state.memory_of(report.roots)
     # Paths of this machine stay here: a skill that could not be read is named by its directory.
     left_out = [
         NotPublished(os.path.basename(one.directory), "", f"is refused: {one.reason.rule}, {one.reason.message}")

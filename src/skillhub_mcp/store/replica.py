@@ -269,7 +269,7 @@ class Replica:
         with self._condition:
             self._closed = True
             self._condition.notify_all()
-        self.progress.notify()
+        self.progress.finish()
         if self._thread is not None:
             self._thread.join(_CLOSE_SECONDS)
 

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -31,7 +31,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.index.lance import IndexDamaged, NoRoom, chunks, connect, is_in, run
 from skillhub_mcp.index.schema import UNIQUE, table_schema
 from skillhub_mcp.index.state_file import SCHEMA_VERSION
-from skillhub_mcp.index.store import MOST_UNMERGED, Store
+from skillhub_mcp.index.store import MANY, Store
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.skills.roots import is_at_or_below
 
@@ -377,7 +377,7 @@ class PublicationTables:
     def write_skills(
         self,
         before: Publication | None,
-        pieces: Callable[[Any], Iterator[Sequence[Any]]],
+        pieces: Callable[[Any], Iterator[Any]],
         *,
         removed: Collection[str],
         like: TableVersion,
@@ -404,7 +404,7 @@ class PublicationTables:
         with self._errors(SKILLS):
             if older_than is not None:
                 return self._skills.merge(version.version, older_than=older_than)
-            return self._skills.merge(version.version) if self._skills.unmerged() > MOST_UNMERGED else version
+            return self._skills.merge(version.version) if self._skills.unmerged() > MANY else version
 
     # files
 
