@@ -162,7 +162,7 @@ def test_ten_of_each_are_shown_and_the_rest_counted(skillhub: Skillhub, tmp_path
     assert [line.split()[-1] for line in lines if line.startswith("    1  skill")] == [
         f"skill-{number:02}" for number in range(10)
     ]
-    assert lines.count("       … and 2 more; --json lists them all") == 2
+    assert lines.count("  … and 2 more; --json lists them all") == 2
     answer = skillhub("stats", path, "--json").json
     assert (len(answer["used"]), len(answer["searched_without_success"])) == (12, 12)
 

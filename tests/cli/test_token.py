@@ -45,8 +45,8 @@ def test_a_filter_that_names_what_is_not_there_warns_with_the_nearest(
     write_skill("pdf-reader", category="Docs")
     for number, (option, kind, typed, near) in enumerate(
         (
-            ("--skills", "skill", "PDF-Reader,pdf-raeder", "; did you mean 'pdf-reader'?"),
-            ("--categories", "category", "docs,dosc", "; did you mean 'docs'?"),
+            ("--skills", "skill", "PDF-Reader,pdf-raeder", " (did you mean 'pdf-reader'?)"),
+            ("--categories", "category", "docs,dosc", " (did you mean 'docs'?)"),
             ("--categories", "category", "walrus", "; there are docs"),
         )
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillhub_mcp.cli.commands.validate import SHOWN_RULES
+from skillhub_mcp.cli.commands.validate import BOOK
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.sarif import sarif as sarif_of
 from skillhub_mcp.validation.verdict import Finding, ValidationResult
@@ -15,7 +15,7 @@ NOTE = Finding("file-unreferenced", Severity.NOTE, "nothing mentions 'a b'", "sa
 
 
 def sarif(results: list[ValidationResult], *, base: str) -> dict[str, Any]:
-    return sarif_of(results, SHOWN_RULES, command="validate", about="https://agentskills.io", base=base)
+    return sarif_of(results, BOOK.rules, command="validate", about="https://agentskills.io", base=base)
 
 
 def runs(log: dict[str, Any]) -> list[Any]:

@@ -12,9 +12,8 @@ from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.chosen_roots import project_trust, roots_of
 from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text
-from skillhub_mcp.cli.findings import finding_json
 from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, finding_json, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
@@ -275,7 +274,7 @@ def _json(one: Proposal, near: Neighbours, place: LibraryPlace) -> dict[str, Any
         "signature": {"state": signature.state.value}
         | {key: getattr(signature, key) or None for key in ("fingerprint", "principal", "reason")},
         "problems": [{"rule": found.rule, "message": found.message, "line": found.line} for found in one.look.problems],
-        "findings": [finding_json(found) for found in one.look.findings],
+        "findings": [finding_json(found, file=found.path) for found in one.look.findings],
         "accepted": sorted(dict(ours.findings)) if ours else [],
         "powers": powers_json(one.look.powers),
         "new_powers": powers_json(one.news),

@@ -20,10 +20,13 @@ from skillhub_mcp.environment import shown_path
 from skillhub_mcp.sanitize import in_json, in_line
 
 if TYPE_CHECKING:
+    from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.disclosure.empty_result import EmptyResult
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.skills.model import Skill
+    from skillhub_mcp.skills.rules import Diagnostic
     from skillhub_mcp.skills.snapshot import Problem
+    from skillhub_mcp.validation.verdict import Finding
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -98,6 +101,11 @@ def skill_json(skill: Skill) -> dict[str, object]:
         "trust": skill.trust.value,
         "path": skill.directory,
     }
+
+
+def finding_json(one: AuditFinding | Diagnostic | Finding, **more: object) -> dict[str, object]:
+    """Return a finding of the audit, of the parser or of `validate` as JSON values."""
+    return {"rule": one.rule, "severity": one.severity.value, "line": one.line, "message": one.message, **more}
 
 
 def print_json(value: object) -> int:

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
 
@@ -16,34 +16,29 @@ from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadow
 from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Risk, found
 from skillhub_mcp.bootstrap.library import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.console import print_text, terminal_progress
-from skillhub_mcp.cli.findings import (
-    add_rule_options,
-    find_targets,
-    finding_json,
-    print_findings,
-    print_rules,
-    rules_json,
-)
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.console import print_line, terminal_progress
+from skillhub_mcp.cli.findings import RuleBook, find_targets
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json, print_json
 from skillhub_mcp.errors import InvalidArgument, SkillUnverifiable
 from skillhub_mcp.policy.files import change_reviews, reviews_file
 from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, Reviews
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import walk_roots
-from skillhub_mcp.validation.sarif import ShownRule, sarif
+from skillhub_mcp.validation.sarif import ShownRule
 from skillhub_mcp.validation.selection import chosen_rules
 from skillhub_mcp.validation.targets import Target
 
 DESCRIPTION = "Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run."
-_ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
-_STYLES = {"critical": "red bold", "high": "red", "medium": "yellow", "low": "cyan"}
-_SHOWN_RULES = {
-    rule.id: ShownRule(rule.id, rule.severity.value, rule.finds, rule.fix, rule.source)
-    for rule in sorted(AUDIT_RULES.values(), key=lambda rule: (rule.severity.rank, rule.id))
-}
+_BOOK = RuleBook(
+    "audit",
+    "https://genai.owasp.org/llmrisk/llm01-prompt-injection/",
+    {"critical": "red bold", "high": "red", "medium": "yellow", "low": "cyan"},
+    {
+        rule.id: ShownRule(rule.id, rule.severity.value, rule.finds, rule.fix, rule.source)
+        for rule in sorted(AUDIT_RULES.values(), key=lambda rule: (rule.severity.rank, rule.id))
+    },
+)
 
 
 class _File(NamedTuple):
@@ -55,13 +50,7 @@ class _File(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
-    add_rule_options(parser, example="hidden")
-    parser.add_argument(
-        *("--fail-on",),
-        choices=list(_STYLES),
-        default="high",
-        help="minimum severity for exit code 1 (default: %(default)s)",
-    )
+    _BOOK.add_options(parser, example="hidden", fail_on="high")
     review = parser.add_mutually_exclusive_group()
     review.add_argument("--accept", action="store_true", help="record that you reviewed the findings at PATH")
     review.add_argument("--revoke", action="store_true", help="forget what you accepted for the skill at PATH")
@@ -74,7 +63,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--reason", "requires --accept")
     rules = chosen_rules(args.select, args.ignore, among=AUDIT_RULES.keys(), command="audit")
     if args.list_rules:
-        print_rules([rule for rule in _SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
+        _BOOK.print_rules(rules, as_json=args.json)
         return EXIT_OK
     settings = settings_of(options)
     sought = find_targets(args.paths, settings)
@@ -82,33 +71,26 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _review(args, sought.found, rules)
     audits, accepted = _audit(sought.found, rules, settings)
     counts = Counter(one.severity.value for audit in audits for one in audit.findings)
-    totals = {"skills": len(audits), "clean": sum(not audit.findings for audit in audits)}
-    totals |= {risk: counts[risk] for risk in _STYLES} | {"accepted": sum(map(len, accepted.values()))}
+    clean, silent = sum(not audit.findings for audit in audits), sum(map(len, accepted.values()))
+    totals = {"skills": len(audits), "clean": clean} | {risk: counts[risk] for risk in _BOOK.styles}
     files = [
         _File(os.path.join(audit.path, path).rstrip(os.sep), [one for one in audit.findings if one.path == path])
         for audit in audits
         for path in dict.fromkeys(one.path for one in audit.findings)
     ]
-    if args.sarif:
-        print_json(sarif(files, _SHOWN_RULES, command="audit", about=_ABOUT, base=os.getcwd()))
-    elif args.json:
-        skills = [
-            {
-                "path": audit.path,
-                "name": audit.name,
-                "findings": [finding_json(one) for one in audit.findings],
-                "accepted": [finding_json(one) for one in accepted[audit.path]],
-            }
-            for audit in audits
-        ]
-        used = {one.rule for audit in audits for one in (*audit.findings, *accepted[audit.path])}
-        report = {"skills": skills, "rules": rules_json(used, _SHOWN_RULES, "audit"), "summary": totals}
-        print_json(report | {"skipped": [asdict(one) for one in sought.skipped]})
-    else:
-        print_findings(files, _STYLES, _SHOWN_RULES, full=args.full)
-        summary = ", ".join(f"{counts[risk]:,} {risk}" for risk in _STYLES)
-        reviewed = f"; {totals['accepted']:,} accepted" if totals["accepted"] else ""
-        print_text(f"{plural(len(audits), 'skill')}: {totals['clean']:,} without a finding; {summary}{reviewed}")
+    skills = [
+        {
+            "path": audit.path,
+            "name": audit.name,
+            "findings": [finding_json(one, file=one.path) for one in audit.findings],
+            "accepted": [finding_json(one, file=one.path) for one in accepted[audit.path]],
+        }
+        for audit in audits
+    ]
+    by_risk = ", ".join(f"{counts[risk]:,} {risk}" for risk in _BOOK.styles)
+    summary = f"{plural(len(audits), 'skill')}: {clean:,} without a finding; {by_risk}"
+    summary += f"; {silent:,} accepted" if silent else ""
+    _BOOK.report(args, files, skills, totals | {"accepted": silent}, sought, summary)
     return EXIT_FAILED if any(audit.has(Risk(args.fail_on)) for audit in audits) else EXIT_OK
 
 
@@ -182,5 +164,5 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
     else:
         would = "would be " if args.dry_run else ""
         what = f"{would}accepted until one of its files changes: {', '.join(still)}" if still else "nothing is accepted"
-        print_text(in_line(f"{audit.name}: {what}"))
+        print_line(f"{audit.name}: {what}")
     return EXIT_OK

@@ -48,8 +48,7 @@ async def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         async with Client(server) as client:
             tools = {tool.name: tool for tool in await client.list_tools()}
             if args.tool is None:
-                _list(tools, as_json=args.json)
-                return EXIT_OK
+                return _list(tools, as_json=args.json)
             if args.tool not in tools:
                 raise InvalidArgument("TOOL", f"{args.tool!r} is not a tool", hint=f"one of {', '.join(sorted(tools))}")
             arguments = dict(_argument(typed, tools[args.tool]) for typed in args.arguments)
@@ -62,17 +61,16 @@ async def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_FAILED if result.is_error else EXIT_OK
 
 
-def _list(tools: Mapping[str, Tool], *, as_json: bool) -> None:
+def _list(tools: Mapping[str, Tool], *, as_json: bool) -> int:
     if as_json:
-        print_json(
-            {"tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]}
-        )
-        return
+        described = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in tools.values()]
+        return print_json({"tools": described})
     rows = [
         (name, ", ".join(tool.input_schema.get("properties", {})), one_line(tool.description or "", width=None))
         for name, tool in tools.items()
     ]
     print_table(("tool", "arguments", "what it does"), rows)
+    return EXIT_OK
 
 
 def _argument(typed: str, tool: Tool) -> tuple[str, Any]:
@@ -82,10 +80,8 @@ def _argument(typed: str, tool: Tool) -> tuple[str, Any]:
     if not equals or name not in known:
         hint = f"{tool.name} takes {', '.join(f'{one}=…' for one in known)}"
         raise InvalidArgument(repr(typed), "is not an argument of the tool", hint=hint)
-    kinds = {one.get("type") for one in (known[name], *known[name].get("anyOf", ()))}
-    if "string" in kinds:
-        return name, value
-    return name, _as_json(value)
+    is_text = any(one.get("type") == "string" for one in (known[name], *known[name].get("anyOf", ())))
+    return name, value if is_text else _as_json(value)
 
 
 def _as_json(text: Any) -> Any:

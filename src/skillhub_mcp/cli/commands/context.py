@@ -12,7 +12,7 @@ from skillhub_mcp.bootstrap.library import make_catalogues
 from skillhub_mcp.bootstrap.policy import make_access
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, whole_number
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
 from skillhub_mcp.cli.output import EXIT_OK, print_empty_result, print_json
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, estimate_tokens, fit
@@ -56,21 +56,13 @@ def _catalogue(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         with open_hub(options) as hub:
             rendered = fit(_entries(hub), budget, FORMATS[args.format])
-    fitted = rendered.catalogue
     if args.json:
-        print_json(
-            {
-                "format": args.format,
-                "text": rendered.text,
-                "truncated": fitted.truncated,
-                "bytes": len(rendered.text.encode()),
-                **_facts(rendered),
-            }
-        )
-    elif rendered.text:
+        size = {"truncated": rendered.catalogue.truncated, "bytes": len(rendered.text.encode())}
+        return print_json({"format": args.format, "text": rendered.text, **size, **_facts(rendered)})
+    if rendered.text:
         print_text(rendered.text)
-    elif fitted.left_out:
-        print_note(f"The budget is too small to list any of {fitted.left_out:,} skills")
+    elif rendered.catalogue.left_out:
+        print_note(f"The budget is too small to list any of {rendered.catalogue.left_out:,} skills")
     return EXIT_OK
 
 
@@ -119,10 +111,10 @@ def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         skills = [{"name": one.name, "handle": one.handle, "path": one.directory} for one in resolution.skills]
         return print_json({"skills": skills, "unresolved": [asdict(one) for one in resolution.unresolved]})
     for skill in resolution.skills:
-        print_text(f"{in_line(skill.handle)}  {in_line(skill.directory)}")
+        print_line(f"{skill.handle}  {skill.directory}")
     for one in resolution.unresolved:
-        among = f": {in_line(', '.join(one.candidates))}" if one.candidates else ""
-        print_note(f"{in_line(one.mention)} {_WHY[one.why]}{among}")
+        among = f": {', '.join(one.candidates)}" if one.candidates else ""
+        print_note(in_line(f"{one.mention} {_WHY[one.why]}{among}"))
     return EXIT_OK
 
 
@@ -146,7 +138,8 @@ def _cost(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     print_text(f"{plural(len(entries), 'skill')}; estimated cost of a catalogue:")
     for name, cost in catalogues.items():
         missing = f" ({cost['left_out']:,} left out, {cost['shortened']:,} shortened)"
-        cut = missing if cost["left_out"] or cost["shortened"] else ""
         fewer = f", of {plural(cost['skills'], 'skill')} in .agents/skills" if name == _CODELIA else ""
-        print_text(f"{cost['tokens']:>8,} tokens  as {name}{fewer}{cut}")
+        print_text(
+            f"{cost['tokens']:>8,} tokens  as {name}{fewer}{missing if cost['left_out'] or cost['shortened'] else ''}"
+        )
     return EXIT_OK

@@ -23,6 +23,7 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.selectors import is_selector, selects, terms_of
+from skillhub_mcp.skills.snapshot import Snapshot
 
 DESCRIPTION = "Choose which skills agents find and load. The choice is saved, and running servers apply it at once."
 
@@ -43,33 +44,26 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         for one in [] if args.dry_run else chosen:
             change_choices(choices_path(), partial(_switched, one, on=on, project=project))
         snapshot, policy = hub.snapshot_and_policy()
-    names = Names(snapshot, policy)
-    answering = [_answering(names, policy, one.skill.name) for one in chosen]
-    if args.json:
-        rows = [
-            {
-                "name": one.skill.name,
-                "path": one.skill.directory,
-                "state": policy.availability(one.skill).value,
-                "answers": None if now is None else now.directory,
-            }
-            for one, now in zip(chosen, answering, strict=True)
-        ]
-        return print_json({"dry_run": args.dry_run, "skills": rows})
     where = " in this project" if args.project else ""
-    for one, now in zip(chosen, answering, strict=True):
-        name, standing = in_line(one.skill.name), policy.availability(one.skill)
+    rows = []
+    for one in chosen:
+        now, standing = _answering(snapshot, policy, one.skill.name), policy.availability(one.skill)
+        answers = None if now is None else now.directory
+        name = in_line(one.skill.name)
+        rows.append({"name": one.skill.name, "path": one.skill.directory, "state": standing.value, "answers": answers})
+        if args.json:
+            continue
         print_text(f"{name} {'would be' if args.dry_run else 'is'} {args.command}d{where}")
         if args.dry_run:
             continue
-        if now is not None and one.others and now.directory != one.answered:
+        if now is not None and one.others and answers != one.answered:
             print_note(f"{name} now loads {in_line(now.directory)} ({snapshot.source(now).value})")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"
             print_note(f"{name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project")
         elif on and standing is not Availability.ON:
             print_note(f"{name} is still not served: {standing.value}")
-    return EXIT_OK
+    return print_json({"dry_run": args.dry_run, "skills": rows}) if args.json else EXIT_OK
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +93,7 @@ def _choice(hub: SkillHub, typed: str) -> _Choice:
     """Return what a person typed: a name in any case, name@source or a path. Raises SkillNotFound."""
     spelt = {one.skill.name for one in hub.listed() if fold_name(one.skill.name) == fold_name(typed)}
     skill = hub.find(spelt.pop() if len(spelt) == 1 else typed)
-    snapshot, policy = hub.snapshot_and_policy()
-    before = _answering(Names(snapshot, policy), policy, skill.name)
+    before = _answering(*hub.snapshot_and_policy(), skill.name)
     others = tuple(
         one.skill
         for one in hub.listed()
@@ -113,9 +106,9 @@ def _folded(skill: Skill) -> set[str]:
     return {fold_name(skill.name), fold_name(skill.alias)}
 
 
-def _answering(names: Names, policy: Policy, name: str) -> Skill | None:
+def _answering(snapshot: Snapshot, policy: Policy, name: str) -> Skill | None:
     """Return the skill that agents get for a name."""
-    found = names.find(name)
+    found = Names(snapshot, policy).find(name)
     return found if found is not None and policy.offers(found) else None
 
 

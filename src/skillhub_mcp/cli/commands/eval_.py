@@ -65,14 +65,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         found = find_overlaps(hub, least=_LEAST_SHARE, progress=progress)
     if args.json:
         return print_json({"overlaps": [asdict(one) for one in found], "pairs": len(found)})
+    if not found:
+        print_text("No overlapping skills found.")
+        return EXIT_OK
     rows = [
         (f"{one.share:4.0%}", one.skill, one.rival, "nearly the same text" if one.copy else ", ".join(one.shared))
         for one in found[:_SHOWN_PAIRS]
     ]
-    if rows:
-        print_table(("share", "skill", "found instead", "shared words"), rows)
-    else:
-        print_text("No overlapping skills found.")
+    print_table(("share", "skill", "found instead", "shared words"), rows)
     if len(found) > _SHOWN_PAIRS:
         print_text(f"… and {len(found) - _SHOWN_PAIRS:,} more pairs; --json lists them all")
     return EXIT_OK

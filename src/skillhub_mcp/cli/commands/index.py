@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -14,19 +14,16 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import index_writer
 from skillhub_mcp.bootstrap.library import forget_kept
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json, print_json
 from skillhub_mcp.disclosure.empty_result import nothing_there
-from skillhub_mcp.disclosure.listing import SkillCounts, count_skills
+from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.index.indexed_roots import indexed_roots, is_forgotten, roots_to_forget
 from skillhub_mcp.index.views import SyncDepth, View
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.rules import Diagnostic
-from skillhub_mcp.skills.snapshot import Shadowed
 
 DESCRIPTION = "Update the index and report what was found, served, shadowed and refused, with reasons."
 
@@ -58,37 +55,21 @@ def rebuild(options: Mapping[str, str], *, as_json: bool) -> int:
 def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> int:
     start = time.perf_counter()
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
-    updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
-    with open_hub(updating) as hub:
+    with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
         view = hub.refresh(depth)
         counts, lost = count_skills(*hub.snapshot_and_policy()), Names(view.snapshot, hub.access.now()).shadowed()
-    facts = _report_json(view, counts, lost, time.perf_counter() - start)
-    if as_json:
-        print_json(facts)
-    else:
-        print_text("\n".join(_report_lines(facts, view)))
-    if view.problem is not None:
-        raise view.problem
     report = view.snapshot.report
-    # The same mistakes fail `skillhub list`.
-    nothing_served = not view.snapshot.skills and bool(report.problems or report.refused)
-    return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
-
-
-def _report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> dict[str, object]:
-    """Return the report as JSON values."""
-    report = view.snapshot.report
-    return {
+    facts = {
         "found": report.found,
         "served": counts.served,
         "not_for_models": counts.not_for_models,
         "excluded": {"filtered": counts.filtered, "off": counts.off, "denied": counts.denied},
         "digest": view.snapshot.digest,
-        "seconds": round(seconds, 3),
+        "seconds": round(time.perf_counter() - start, 3),
         "index": _index_facts(view),
         "diagnostics": dict(Counter(d.rule for skill in view.snapshot.skills for d in skill.diagnostics).most_common()),
         "refused": [
-            {"path": one.directory, "diagnostics": [_diagnostic_json(each) for each in one.diagnostics]}
+            {"path": one.directory, "diagnostics": [finding_json(d, hint=d.hint) for d in one.diagnostics]}
             for one in report.refused
         ],
         "shadowed": [
@@ -96,41 +77,44 @@ def _report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seco
         ],
         "problems": [asdict(problem) for problem in report.problems],
     }
+    if as_json:
+        print_json(facts)
+    else:
+        for line in _report_lines(facts, view):
+            print_line(line)
+    if view.problem is not None:
+        raise view.problem
+    # The same mistakes fail `skillhub list`.
+    nothing_served = not view.snapshot.skills and bool(report.problems or report.refused)
+    return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
 
 
-def _report_lines(facts: Mapping[str, Any], view: View) -> list[str]:
-    """Return the report as text."""
-    excluded = {state: count for state, count in facts["excluded"].items() if count}
+def _report_lines(facts: Mapping[str, Any], view: View) -> Iterator[str]:
+    """Yield the report as text."""
     people = f", {facts['not_for_models']:,} not for models" if facts["not_for_models"] else ""
-    counts = {**excluded, "shadowed": len(facts["shadowed"]), "refused": len(facts["refused"])}
-    lines = [f"found     {facts['found']:,}", f"served    {facts['served']:,}{people}"]
-    lines += [f"{name:<10}{count:,}" for name, count in counts.items()]
-    lines += [
-        f"index     {_index_sentence(view)}",
-        f"digest    {facts['digest']}",
-        f"time      {facts['seconds']:.2f} s",
-    ]
-    lines += [f"\n{in_line(f'{one.path} {one.reason}; {one.fix}')}" for one in view.snapshot.report.problems]
+    yield f"found     {facts['found']:,}"
+    yield f"served    {facts['served']:,}{people}"
+    excluded = {state: count for state, count in facts["excluded"].items() if count}
+    for name, count in (excluded | {kind: len(facts[kind]) for kind in ("shadowed", "refused")}).items():
+        yield f"{name:<10}{count:,}"
+    yield f"index     {_index_sentence(view)}"
+    yield f"digest    {facts['digest']}"
+    yield f"time      {facts['seconds']:.2f} s"
+    problems = [f"{one.path} {one.reason}; {one.fix}" for one in view.snapshot.report.problems]
+    if not (facts["found"] or problems):
+        problems = [f"No SKILL.md was found: {cause.sentence()}" for cause in nothing_there(view.snapshot.report)]
+    for problem in problems:
+        yield from ("", problem)
     for refused in facts["refused"]:
-        lines.append(f"\n{in_line(refused['path'])}/SKILL.md is refused:")
+        yield from ("", f"{refused['path']}/SKILL.md is refused:")
         for d in refused["diagnostics"]:
             where = f"line {d['line']}: " if d["line"] else ""
-            lines.append(in_line(f"  {where}{d['message']} ({d['rule']}); {d['hint']}"))
+            yield f"  {where}{d['message']} ({d['rule']}); {d['hint']}"
     if facts["shadowed"]:
-        lines.append("\nshadowed:")
-        lines += [in_line(f"  {one['path']} by {one['served_instead']}") for one in facts["shadowed"]]
+        yield from ("", "shadowed:", *(f"  {one['path']} by {one['served_instead']}" for one in facts["shadowed"]))
     if facts["diagnostics"]:
         rules = plural(len(facts["diagnostics"]), "rule")
-        lines.append(f"\nskills that are served break {rules}: `skillhub validate` lists them")
-    if not (facts["found"] or facts["problems"]):
-        lines += [
-            f"\nNo SKILL.md was found: {in_line(cause.sentence())}" for cause in nothing_there(view.snapshot.report)
-        ]
-    return lines
-
-
-def _diagnostic_json(one: Diagnostic) -> dict[str, object]:
-    return {name: getattr(one, name) for name in ("rule", "line", "message", "hint")}
+        yield from ("", f"skills that are served break {rules}: `skillhub validate` lists them")
 
 
 def _index_facts(view: View) -> dict[str, object]:
@@ -182,7 +166,7 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
         return print_json({"forgotten": forgotten, "roots": [one.as_json() for one in reported]})
     for one in reported:
         gone = "" if one.there else ", not there any more"
-        print_text(in_line(f"{'forgotten  ' if forgotten else ''}{one.path}  {one.facts}{gone}"))
+        print_line(f"{'forgotten  ' if forgotten else ''}{one.path}  {one.facts}{gone}")
     if not reported:
         print_text("every root that the index has is there and used by this configuration")
     elif not forgotten:

@@ -12,18 +12,16 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
 from skillhub_mcp.authoring.files import examples, files_of, write_new
 from skillhub_mcp.chosen_roots import project_of, roots_of
-from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
-from skillhub_mcp.cli.console import ask, can_ask, one_line, print_note, print_table, print_text
+from skillhub_mcp.cli.arguments import decode_argument, did_you_mean, new_skill_name
+from skillhub_mcp.cli.console import ask, can_ask, one_line, print_line, print_note, print_table
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
 from skillhub_mcp.evaluation.overlaps import search_for_itself
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
-from skillhub_mcp.skills.names import near_names
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.validation.checker import check
@@ -72,26 +70,27 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     names = sorted(files, key=lambda path: (path != SKILL_FILE, path))
     paths = [os.path.join(directory, *name.split("/")) for name in names]
     if args.dry_run:
-        print_text("\n".join(f"would write {in_line(path)}" for path in paths))
+        for path in paths:
+            print_line(f"would write {path}")
         return EXIT_OK
     write_new(directory, files)
-    name = os.path.basename(directory)
-    report: dict[str, Any] = {"name": name, "path": directory, "files": paths, "served": False, "serve_with": None}
-    report |= {"problem": None, "shadowed_by": None, "rank": None, "hits": None, "overlaps": []}
+    report: dict[str, Any] = {"name": os.path.basename(directory), "path": directory, "files": paths}
+    report |= dict.fromkeys(("serve_with", "problem", "shadowed_by", "rank", "hits")) | {
+        "served": False,
+        "overlaps": [],
+    }
     try:
         report |= _findable(directory, options)
     except SkillHubError as error:
         # The skill is written already: report that first.
         report["problem"] = error.message
-    report["tokens"] = _tokens(directory)
+    cost = next(check(target).cost for target in targets([directory]).found)
+    report["tokens"] = {kind: getattr(cost, kind, 0) for kind in ("catalogue", "body", "files")}
     if args.json:
-        print_json(report)
-    else:
-        advice.append("try it with the words of a task: skillhub search …")
-        before = ""
-        for label, line in _rows(report, advice):
-            print_text(f"{'' if label == before else label:<10}{in_line(line)}")
-            before = label
+        return print_json(report)
+    for label, lines in _rows(report, [*advice, "try it with the words of a task: skillhub search …"]):
+        for number, line in enumerate(lines):
+            print_line(f"{label if number == 0 else '':<10}{line}")
     return EXIT_OK
 
 
@@ -120,8 +119,7 @@ def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], 
         found = {one.name: one for one in examples()}
         example = decode_argument(args.from_template)
         if example not in found:
-            near = near_names(example, found)
-            hint = f"did you mean {near[0]!r}?" if near else "skillhub new --from-template lists the examples"
+            hint = did_you_mean(example, found, "skillhub new --from-template lists the examples")
             raise InvalidArgument("--from-template", f"{example!r} is not an example", hint=hint)
         files = dict(files_of(found[example]))
         document = renamed(files[SKILL_FILE].decode(), name, described(typed, name) if typed else None)
@@ -181,30 +179,28 @@ def _serve_with(directory: str, options: Mapping[str, str]) -> str:
     return f"skillhub roots add {shlex.quote(parent)}"
 
 
-def _tokens(directory: str) -> dict[str, int]:
-    cost = next(check(target).cost for target in targets([directory]).found)
-    return {kind: getattr(cost, kind, 0) for kind in ("catalogue", "body", "files")}
-
-
-def _rows(report: Mapping[str, Any], advice: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each line of the report with its label."""
-    yield from (("wrote", path) for path in report["files"])
+def _rows(report: Mapping[str, Any], advice: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines of the report by their label."""
+    yield "wrote", report["files"]
     if report["problem"]:
-        yield "found", f"not known: {report['problem']}; skillhub doctor says more"
+        found = f"not known: {report['problem']}; skillhub doctor says more"
     elif report["shadowed_by"]:
-        yield "found", f"not by its name, which the skill in {report['shadowed_by']} has"
+        found = f"not by its name, which the skill in {report['shadowed_by']} has"
     elif report["serve_with"]:
-        yield "found", f"not yet, as it is not served: {report['serve_with']}"
+        found = f"not yet, as it is not served: {report['serve_with']}"
     elif report["rank"] is None:
-        yield "found", "not by its own description: write in it the words that people use"
+        found = "not by its own description: write in it the words that people use"
     else:
         rank = "first" if report["rank"] == 1 else f"only number {report['rank']}"
-        yield "found", f"{rank} of {plural(report['hits'], 'hit')} for its own description"
+        found = f"{rank} of {plural(report['hits'], 'hit')} for its own description"
+    yield "found", [found]
+    overlaps = []
     for one in report["overlaps"]:
         by = f", by: {', '.join(one['shared'])}" if one["shared"] else ""
         fits = f"fits that description to {min(one['share'], 1):.0%}{by}"
-        yield "overlaps", f"{one['skill']} {'says nearly the same: keep one of them' if one['copy'] else fits}"
+        overlaps.append(f"{one['skill']} {'says nearly the same: keep one of them' if one['copy'] else fits}")
+    yield "overlaps", overlaps
     tokens = report["tokens"]
     costs = f"about {tokens['catalogue']:,} tokens where skills are listed, {tokens['body']:,} when loaded"
-    yield "costs", costs + (f", {tokens['files']:,} in its other files" if tokens["files"] else "")
-    yield from (("next", line) for line in advice)
+    yield "costs", [costs + (f", {tokens['files']:,} in its other files" if tokens["files"] else "")]
+    yield "next", advice

@@ -11,17 +11,15 @@ from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.bootstrap.hub import library_to_publish, publication_target
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import whole_number
-from skillhub_mcp.cli.console import print_text, terminal_progress
+from skillhub_mcp.cli.console import print_line, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, first_lines, print_json
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back
 from skillhub_mcp.store.tables import Publication, Target, lies_in, unfit_reason
 
 _SHOWN = 20
-_MARKED = {"+": "added", "~": "modified", "-": "removed"}
 
 DESCRIPTION = (
     "Write the skills that this hub serves, with their files and the index, to a LanceDB database in a directory or a"
@@ -59,24 +57,23 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         kept = publications(target)
         if args.json:
             return print_json({"target": target.name, "publications": [_json(one) for one in kept]})
-        print_text(in_line(f"{plural(len(kept), 'publication')} at {target.name}, newest first; the first is served:"))
+        print_line(f"{plural(len(kept), 'publication')} at {target.name}, newest first; the first is served:")
         for one in kept:
             content = f"{plural(one.skills, 'skill')}, {plural(one.files, 'file')}, {size_text(one.bytes)}"
-            print_text(f"{one.number:>6}  {_time(one)}  {content}")
-    elif args.rollback is not None and not args.dry_run:
+            print_line(f"{one.number:>6}  {_time(one)}  {content}")
+        return EXIT_OK
+    if args.rollback is not None and not args.dry_run:
         made = roll_back(target, args.rollback)
         if args.json:
-            print_json({"target": target.name, "rolled_back_to": args.rollback, **_json(made)})
-        else:
-            had = f"what publication {args.rollback} had, {plural(made.skills, 'skill')}"
-            print_text(f"published {made.number}: {had}")
-    else:
-        report = _publish(args, target, settings, options)
-        if args.json:
-            left_out = [one._asdict() for one in report.left_out]
-            print_json(asdict(report) | {"left_out": left_out, "dry_run": args.dry_run})
-        else:
-            print_text("\n".join(_lines(report, dry_run=args.dry_run)))
+            return print_json({"target": target.name, "rolled_back_to": args.rollback, **_json(made)})
+        print_line(f"published {made.number}: what publication {args.rollback} had, {plural(made.skills, 'skill')}")
+        return EXIT_OK
+    report = _publish(args, target, settings, options)
+    if args.json:
+        left_out = [one._asdict() for one in report.left_out]
+        return print_json(asdict(report) | {"left_out": left_out, "dry_run": args.dry_run})
+    for line in _lines(report, dry_run=args.dry_run):
+        print_line(line)
     return EXIT_OK
 
 
@@ -122,7 +119,7 @@ def _lines(report: PublishReport, *, dry_run: bool) -> Iterator[str]:
     number = f" {report.number}" if report.number else ""
     done = f"published{number}" if report.changed else f"unchanged since publication{number}"
     planned = "would publish" if report.changed else "would change nothing"
-    yield in_line(f"{planned if dry_run else done}: {report.target}")
+    yield f"{planned if dry_run else done}: {report.target}"
     unembedded = f"; {report.unembedded:,} have no vector yet" if report.unembedded else ""
     counts = f"{len(report.added):,} new, {len(report.modified):,} changed, {len(report.removed):,} removed"
     yield f"skills  {report.skills:,}: {counts}{unembedded}"
@@ -130,11 +127,9 @@ def _lines(report: PublishReport, *, dry_run: bool) -> Iterator[str]:
     yield f"files   {report.files:,}, {size_text(report.bytes)}: {new}"
     if report.dropped:
         yield f"dropped {plural(len(report.dropped), 'publication')}"
-    changes = [f"{mark} {key}" for mark in "+~-" for key in getattr(report, _MARKED[mark])] if dry_run else []
-    left_out = [
-        f"{one.skill}: {one.path} {one.reason}" if one.path else f"{one.skill} {one.reason}" for one in report.left_out
-    ]
-    for heading, lines in (("", changes), (f"\nnot published ({len(left_out):,}):", left_out)):
-        yield from [heading] if heading and lines else []
-        yield from (in_line(f"  {line}") for line in lines[:_SHOWN])
-        yield from [f"  and {len(lines) - _SHOWN:,} more; --json lists all"] if len(lines) > _SHOWN else []
+    if dry_run:
+        marked = {"+": report.added, "~": report.modified, "-": report.removed}
+        yield from first_lines([f"  {mark} {key}" for mark, keys in marked.items() for key in keys], _SHOWN)
+    if report.left_out:
+        left_out = [f"  {one.skill}{f': {one.path}' if one.path else ''} {one.reason}" for one in report.left_out]
+        yield from ("", f"not published ({len(left_out):,}):", *first_lines(left_out, _SHOWN))

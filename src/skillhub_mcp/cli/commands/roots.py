@@ -19,7 +19,7 @@ from skillhub_mcp.chosen_roots import (
     roots_path,
 )
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.found_skills import found_skills, serve_found
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home, shown_path
@@ -27,7 +27,6 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.redaction import redacted
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import Trust
@@ -71,22 +70,15 @@ def _places(settings: Settings, recorded: Sequence[str]) -> list[dict[str, Any]]
     """Return the places that are searched, then the others that exist, as JSON values."""
     roots, surroundings = project_trust(settings).judged(roots_of(settings)), surroundings_of(settings)
     counts, others = surroundings.survey(roots)
-
-    def reason(root: SkillRoot) -> PlaceReason:
-        return why_searched(root, surroundings.choice, shown=surroundings.shown(root.path), recorded=recorded)
-
-    return [
-        *(
-            _json(root.path, root.source.value, reason(root), counts[root.path], trust=root.trust.value)
-            for root in roots
-        ),
-        *(
-            _json(one.place.path, one.place.source.value, one.reason, one.skills, client=one.place.owner or None)
-            | {"searched": False, "why": one.problem or one.reason.why, "at_least": one.at_least}
-            | {"advice": one.reason.advice(one.skills)}
-            for one in others
-        ),
-    ]
+    places = []
+    for root in roots:
+        reason = why_searched(root, surroundings.choice, shown=surroundings.shown(root.path), recorded=recorded)
+        places.append(_json(root.path, root.source.value, reason, counts[root.path], trust=root.trust.value))
+    for one in others:
+        more = {"client": one.place.owner or None, "searched": False, "at_least": one.at_least}
+        more |= {"why": one.problem or one.reason.why, "advice": one.reason.advice(one.skills)}
+        places.append(_json(one.place.path, one.place.source.value, one.reason, one.skills, **more))
+    return places
 
 
 def _json(path: str, source: str, reason: PlaceReason, skills: int, **more: object) -> dict[str, Any]:
@@ -98,15 +90,16 @@ def _json(path: str, source: str, reason: PlaceReason, skills: int, **more: obje
 def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
     surroundings, publication = surroundings_of(settings), settings.replica.read_only
     if publication:
-        named = in_line(shown_path(redacted(settings.index.db_path)))
-        print_text(f"SKILLHUB_READ_ONLY is set: the publication {named} is served, and no place of this machine.\n")
+        named = shown_path(redacted(settings.index.db_path))
+        print_line(f"SKILLHUB_READ_ONLY is set: the publication {named} is served, and no place of this machine.")
+        print_line("")
     print_text("Searched; if two skills share a name, the one listed first wins:")
     for one in (one for one in places if one["searched"]):
         remark = f"  (added; `{one['command']}` removes it)" if one["command"] else ""
         if one["skills"] and one["trust"] in (Trust.AWAITED.value, Trust.CHANGED.value):
             remark += "  (awaits trust, so it comes last: `skillhub trust`)"
         state = plural(one["skills"], "skill") if one["exists"] else "not there"
-        print_text(f"  {one['source']:<8} {state:>10}  {in_line(surroundings.shown(one['path']) + remark)}")
+        print_line(f"  {one['source']:<8} {state:>10}  {surroundings.shown(one['path'])}{remark}")
     choice = surroundings.choice
     if choice.words_given or choice.dirs_given:
         print_text(f"    {'SKILLHUB_ROOTS' if choice.words_given else 'SKILLS_DIR'} is set, and chooses these alone")
@@ -114,54 +107,55 @@ def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
     if others:
         print_text("\nNot searched:")
     for one in others:
-        print_text(f"  {one['source']:<8} {_count(one):>10}  {in_line(surroundings.shown(one['path']))}")
+        print_line(f"  {one['source']:<8} {_count(one):>10}  {surroundings.shown(one['path'])}")
         if one["skills"] and not publication:
-            print_text(in_line(f"    {one['why']}"))
-            print_text(in_line(f"    → {one['advice']}"))
+            print_line(f"    {one['why']}")
+            print_line(f"    → {one['advice']}")
 
 
 def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     if args.all:
         return _add_all(args, settings)
+    if not args.places:
+        raise InvalidArgument("PLACE", "is required", hint="`skillhub roots add --all` adds every place with skills")
     project = project_of(settings).root if args.project else None
-    entries = _entries(args, project)
-    before = roots_of(settings)
+    entries = [_checked(decode_argument(typed), project) for typed in args.places]
+    before = {entry: bool(_roots_of_entry(entry, roots_of(settings))) for entry in entries}
     # A place that is searched by default, or under another path, needs no record; settings may change that.
     chosen = settings.skills.dirs_given or settings.skills.roots_given
-    new = [entry for entry in entries if chosen or not _roots_of_entry(entry, before)]
 
     def change(record: RecordedRoots) -> RecordedRoots:
-        for entry in new:
+        for entry in (entry for entry in entries if chosen or not before[entry]):
             record = record.with_entry(entry, project=project)
         return record
 
     if not args.dry_run:
         change_roots(roots_path(), change)
-    after = roots_of(settings)
-    added: list[dict[str, Any]] = [
-        {
-            "place": entry,
-            # A word may stand for no directory yet.
-            "searched": bool(_roots_of_entry(entry, after)) or (entry in RECORDABLE_PLACES and not chosen),
-            "before": bool(_roots_of_entry(entry, before)),
-            **_counted(_roots_of_entry(entry, after) or [SkillRoot(entry, entry)]),
-        }
-        for entry in entries
-    ]
+    added = []
+    for entry in entries:
+        roots = _roots_of_entry(entry, roots_of(settings))
+        # A word may stand for no directory yet.
+        searched = bool(roots) or (entry in RECORDABLE_PLACES and not chosen)
+        counted = _counted(roots or [SkillRoot(entry, entry)])
+        added.append({"place": entry, "searched": searched, "before": before[entry], **counted})
     if args.json:
         return print_json({"added": added, "project": project, "record": roots_path(), "dry_run": args.dry_run})
     for one in added:
-        where = " in this project" if project else ""
-        state = f"is searched{where} from now on" if one["searched"] else f"is recorded{where}, and not searched here"
-        if args.dry_run:
-            state = f"would be recorded{where}"
-        state = "was searched already" if one["before"] else state
-        print_text(f"{_shown(settings, one['place'])} {state}: {_count(one)}")
+        state = _state(one, " in this project" if project else "", dry_run=args.dry_run)
+        print_line(f"{_shown(settings, one['place'])} {state}: {_count(one)}")
     if chosen and not args.dry_run and not all(one["searched"] for one in added):
         name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
         print_note(f"{name} is set here: `skillhub roots` lists what that leaves out")
     return EXIT_OK
+
+
+def _state(added: Mapping[str, Any], where: str, *, dry_run: bool) -> str:
+    if added["before"]:
+        return "was searched already"
+    if dry_run:
+        return f"would be recorded{where}"
+    return f"is searched{where} from now on" if added["searched"] else f"is recorded{where}, and not searched here"
 
 
 def _add_all(args: argparse.Namespace, settings: Settings) -> int:
@@ -174,14 +168,14 @@ def _add_all(args: argparse.Namespace, settings: Settings) -> int:
         added = [{"place": one.place.path, "skills": one.skills, "at_least": one.at_least} for one in found]
         return print_json({"added": added, "record": roots_path(), "dry_run": args.dry_run})
     for one in found:
-        print_text(in_line(f"{one.shown} {'would be' if args.dry_run else 'is'} searched from now on: {one.count}"))
+        print_line(f"{one.shown} {'would be' if args.dry_run else 'is'} searched from now on: {one.count}")
     if not found:
         print_text("Every skill that was found is served already; `skillhub roots` lists the places.")
     return EXIT_OK
 
 
 def _shown(settings: Settings, entry: str) -> str:
-    return in_line(entry if entry in RECORDABLE_PLACES else surroundings_of(settings).shown(entry))
+    return entry if entry in RECORDABLE_PLACES else surroundings_of(settings).shown(entry)
 
 
 def _roots_of_entry(entry: str, roots: Sequence[SkillRoot]) -> list[SkillRoot]:
@@ -200,13 +194,6 @@ def _counted(roots: Sequence[SkillRoot]) -> dict[str, Any]:
 
 def _count(place: Mapping[str, Any]) -> str:
     return f"{'at least ' if place['at_least'] else ''}{plural(place['skills'], 'skill')}"
-
-
-def _entries(args: argparse.Namespace, project: str | None) -> list[str]:
-    """Return what is recorded for the arguments, all of which are right. Raises InvalidArgument."""
-    if not args.places:
-        raise InvalidArgument("PLACE", "is required", hint="`skillhub roots add --all` adds every place with skills")
-    return [_checked(decode_argument(typed), project) for typed in args.places]
 
 
 def _checked(typed: str, project: str | None) -> str:
@@ -239,7 +226,7 @@ def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         return print_json({"removed": entries, "record": roots_path(), "dry_run": args.dry_run})
     for entry in entries:
-        print_text(f"{_shown(settings, entry)} {'would be' if args.dry_run else 'is'} no longer searched")
+        print_line(f"{_shown(settings, entry)} {'would be' if args.dry_run else 'is'} no longer searched")
     return EXIT_OK
 
 

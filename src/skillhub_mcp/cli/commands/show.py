@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from skillhub_mcp.cli.arguments import skill_argument
 from skillhub_mcp.cli.console import hide_progress, print_line, print_markdown
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, skill_json
+from skillhub_mcp.cli.output import EXIT_OK, finding_json, print_json, skill_json
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
@@ -36,49 +36,43 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         (standing,) = hub.lock_standings([first.skill])
     skill = first.skill
     if args.json:
-        names = ("version", "author", "license", "compatibility")
+        named = ("version", "author", "license", "compatibility")
         return print_json(
             {
                 **skill_json(skill),
                 "handle": first.handle,
                 "source": first.source.value,
                 "allowed_tools": list(skill.allowed_tools),
-                **{name: getattr(skill, name) for name in names},
+                **{name: getattr(skill, name) for name in named},
                 "metadata": dict(skill.metadata),
                 "lock": None if standing is None else standing.facts(),
                 "files": [{"path": file.path, "size": file.size} for file in files],
                 "more_files": more,
                 "tokens": estimate_tokens(body),
-                "diagnostics": [
-                    {"rule": d.rule, "severity": d.severity.value, "line": d.line, "message": d.message}
-                    for d in skill.diagnostics
-                ],
-                "audit": [
-                    {"rule": one.rule, "severity": one.severity.value, "file": one.path, "line": one.line}
-                    for one in first.warnings
-                ],
+                "diagnostics": [finding_json(one) for one in skill.diagnostics],
+                "audit": [finding_json(one, file=one.path) for one in first.warnings],
                 "instructions": body,
             }
         )
-    facts = {
-        "name": first.handle,
-        "source": first.source.value + ("; awaits trust: `skillhub trust`" if skill.awaits_trust else ""),
-        "description": " ".join(skill.description.split()),
-        "category": skill.category or "",
-        "tags": ", ".join(skill.tags),
-        "allowed tools": ", ".join(skill.allowed_tools),
-        "path": shown_path(skill.directory),
-        "lock": standing.sentence() if standing is not None else "",
-        "files": ", ".join(file.path for file in files) + (", …" if more else ""),
-        "cost": f"about {estimate_tokens(body):,} tokens",
-    }
-    rows = [(label, fact) for label, fact in facts.items() if fact]
-    rows += [
+    facts = [
+        ("name", first.handle),
+        ("source", first.source.value + ("; awaits trust: `skillhub trust`" if skill.awaits_trust else "")),
+        ("description", " ".join(skill.description.split())),
+        ("category", skill.category or ""),
+        ("tags", ", ".join(skill.tags)),
+        ("allowed tools", ", ".join(skill.allowed_tools)),
+        ("path", shown_path(skill.directory)),
+        ("lock", standing.sentence() if standing is not None else ""),
+        ("files", ", ".join(file.path for file in files) + (", …" if more else "")),
+        ("cost", f"about {estimate_tokens(body):,} tokens"),
+    ]
+    facts += [
         (d.severity.value, f"{d.message}{f' (line {d.line})' if d.line else ''}; {d.hint}") for d in skill.diagnostics
     ]
-    rows += [("audit", f"{one.severity.value} {one.rule} ({one.place}) {one.message}") for one in first.warnings]
-    for label, fact in rows:
-        print_line((f"{f'{label}:':<15}", "dim"), fact)
+    facts += [("audit", f"{one.severity.value} {one.rule} ({one.place}) {one.message}") for one in first.warnings]
+    for label, fact in facts:
+        if fact:
+            print_line((f"{f'{label}:':<15}", "dim"), fact)
     print_line("")
     print_markdown(body)
     return EXIT_OK

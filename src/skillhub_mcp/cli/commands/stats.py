@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 
 from skillhub_mcp._util.wording import plural
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, first_lines, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
@@ -58,9 +58,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         f"{since}{plural(usage.searches, 'search', 'searches')}, "
         f"{plural(sum(usage.loads.values()), 'load')}, {plural(sum(usage.reads.values()), 'file')} read"
     )
-    _list("Used", [f"{count:>5,}  {in_line(name)}" for name, count in used])
-    _list(f"Never used, of {len(served):,} served", [f"       {in_line(name)}" for name in never])
-    _list("Searched without success", [f"{count:>5,}  {in_line(query)}" for query, count in missed])
+    for title, lines in (
+        ("Used", [f"{count:>5,}  {name}" for name, count in used]),
+        (f"Never used, of {len(served):,} served", [f"       {name}" for name in never]),
+        ("Searched without success", [f"{count:>5,}  {query}" for query, count in missed]),
+    ):
+        for line in ("", f"{title}:", *first_lines(lines, _SHOWN)) if lines else ():
+            print_line(line)
     if settings.usage == "off" and not args.log:
         print_note("SKILLHUB_USAGE=off: nothing is counted.")
     elif usage.searches and not usage.queries:
@@ -77,13 +81,3 @@ def note_unreadable(usage: Usage, path: str) -> None:
     """Print on stderr the number of invalid lines in the log at `path`, and the first of them, if any."""
     if usage.unreadable:
         print_note(f"{in_line(path)}:{usage.unreadable[0]} is invalid; skipped lines: {len(usage.unreadable):,}")
-
-
-def _list(title: str, lines: list[str]) -> None:
-    if not lines:
-        return
-    print_text(f"\n{title}:")
-    for line in lines[:_SHOWN]:
-        print_text(line)
-    if len(lines) > _SHOWN:
-        print_text(f"       … and {len(lines) - _SHOWN:,} more; --json lists them all")

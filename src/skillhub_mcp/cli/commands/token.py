@@ -9,8 +9,8 @@ from datetime import date
 
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.bootstrap.policy import every_skill
-from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, did_you_mean
+from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
@@ -21,7 +21,6 @@ from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import TOKEN_USES, settings_of
-from skillhub_mcp.skills.names import near_names
 from skillhub_mcp.usage import last_uses
 
 DESCRIPTION = (
@@ -77,53 +76,49 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List the tokens. Raises InvalidArgument and TokensUnreadable."""
-    tokens = tokens_file(_path(args, options)).read() or Tokens()
+    tokens = (tokens_file(_path(args, options)).read() or Tokens()).tokens
     used = last_uses(expand_home(TOKEN_USES))
     # Another token may have had the name before.
-    days = {token.name: day for token in tokens.tokens if (day := used.get(token.name, "")) >= token.created}
+    days = {token.name: day for token in tokens if (day := used.get(token.name, "")) >= token.created}
     if args.json:
-        rows = [{**token.as_json(), "last_used": days.get(token.name) or None} for token in tokens.tokens]
-        return print_json({"tokens": rows})
-    for token in tokens.tokens:
-        print_text(in_line(f"{token.name}  {token.created}  {_scope(token)}{_life(token, days.get(token.name, ''))}"))
-    if not tokens.tokens:
+        return print_json({"tokens": [{**one.as_json(), "last_used": days.get(one.name) or None} for one in tokens]})
+    for token in tokens:
+        of_group = f", group {token.group}" if token.group else ""
+        until = "until" if token.is_accepted_on(date.today()) else "expired after"  # noqa: DTZ011
+        expires = f", {until} {token.expires}" if token.expires else ""
+        use = f"last used {days[token.name]}" if days.get(token.name) else "not used yet"
+        print_line(f"{token.name}  {token.created}  {_scope(token)}{of_group}{expires}, {use}")
+    if not tokens:
         print_text("No tokens.")
     return EXIT_OK
 
 
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    path = _path(args, options)
+    path, name = _path(args, options), decode_argument(args.name)
     # Reading does not create a missing file.
-    tokens = tokens_file(path).read() or Tokens()
-    name = decode_argument(args.name)
-    revoked = [one for one in tokens.tokens if name == (one.group if args.group else one.name)]
+    named = [(one.group if args.group else one.name, one) for one in (tokens_file(path).read() or Tokens()).tokens]
+    revoked = [token for known_as, token in named if known_as == name]
     if not revoked:
-        near = near_names(name, [one.group if args.group else one.name for one in tokens.tokens])
-        hint = f"did you mean {near[0]!r}?" if near else "`skillhub token` lists the tokens"
+        hint = did_you_mean(name, (known_as for known_as, _ in named), "`skillhub token` lists the tokens")
         raise InvalidArgument("NAME", f"{name!r} is not the name of a {'group' if args.group else 'token'}", hint=hint)
-    names = [one.name for one in revoked]
     if not args.dry_run:
-        change_tokens(path, lambda current: current.without(*names))
+        change_tokens(path, lambda current: current.without(*(one.name for one in revoked)))
     if args.json:
-        print_json({"dry_run": args.dry_run, "revoked": [one.as_json() for one in revoked]})
-    for one in () if args.json else names:
-        print_text(f"{'would revoke' if args.dry_run else 'revoked'} the token of {one}")
+        return print_json({"dry_run": args.dry_run, "revoked": [one.as_json() for one in revoked]})
+    for one in revoked:
+        print_line(f"{'would revoke' if args.dry_run else 'revoked'} the token of {one.name}")
     return EXIT_OK
 
 
 def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
-    settings = settings_of(options)
     with open_hub(options) as hub:
-        known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
-    categories = sorted({skill.category for skill in known.skills if skill.category})
-    for kind, unknown in (
-        ("skill", known.unknown_skills(visibility.names or ())),
-        ("category", known.unknown_categories(visibility.categories or ())),
-    ):
-        for one in unknown:
-            guess = f"; did you mean {one.near!r}?" if one.near else ""
-            here = f"; there are {in_line(', '.join(categories))}" if kind == "category" and categories else ""
-            print_note(f"warning: no {kind} matches {one.name!r}{guess or here}")
+        known = KnownNames(every_skill(settings_of(options), hub.snapshot_and_policy()[0]))
+    categories = ", ".join(sorted({skill.category for skill in known.skills if skill.category}))
+    for one in known.unknown_skills(visibility.names or ()):
+        print_note(in_line(f"warning: no skill matches {one}"))
+    for one in known.unknown_categories(visibility.categories or ()):
+        there_are = f"; there are {categories}" if categories and not one.near else ""
+        print_note(in_line(f"warning: no category matches {one}{there_are}"))
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
@@ -147,9 +142,3 @@ def _scope(token: Token) -> str:
     if visibility.categories is not None:
         return f"the categories {', '.join(sorted(visibility.categories))}{more}"
     return f"every skill{more}"
-
-
-def _life(token: Token, used: str) -> str:
-    of_group = f", group {token.group}" if token.group else ""
-    until = f", {'until' if token.is_accepted_on(date.today()) else 'expired after'} {token.expires}"  # noqa: DTZ011
-    return f"{of_group}{until if token.expires else ''}, {f'last used {used}' if used else 'not used yet'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp._util.wording import plural
@@ -12,16 +12,15 @@ from skillhub_mcp.bootstrap.library import brought_in
 from skillhub_mcp.bootstrap.policy import rule_files
 from skillhub_mcp.chosen_roots import project_of, trust_path
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text
+from skillhub_mcp.cli.console import confirm, one_line, print_line, print_note, print_text
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
-from skillhub_mcp.disclosure.project_skills import ProjectSkills
+from skillhub_mcp.disclosure.project_skills import ProjectSkill, ProjectSkills
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules
 from skillhub_mcp.policy.files import change_trust, trust_file
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import Trust
 
@@ -54,41 +53,42 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     brought = brought_in(settings)
     report = _json(brought, settings)
     if not args.json:
-        print_text("\n".join(map(in_line, _lines(report, brought.trust))))
-    awaits, asked = brought.trust.is_awaited, bool(args.dir is not None or args.yes) and not args.dry_run
-    recorded, note = _agree(brought, settings, args, asked=asked) if awaits else (False, "")
+        for line in _lines(report, brought.trust):
+            print_line(line)
+    awaits = brought.trust.is_awaited
+    asked = awaits and bool(args.dir is not None or args.yes) and not args.dry_run
+    unrecorded = _agree(brought, settings, args) if asked else "`skillhub trust .` trusts it as it is now"
+    recorded = asked and not unrecorded
     if args.json:
         print_json(report | {"recorded": recorded})
     elif recorded:
         print_text(f"Trusted, until a file of it changes: recorded in {shown_path(trust_path())}")
-    elif note:
-        print_note(note)
+    elif awaits:
+        print_note(unrecorded)
     if settings.policy.trust == TrustMode.ALL.value:
         print_note("SKILLHUB_TRUST=all: every project is trusted, whatever is recorded")
-    return EXIT_FAILED if awaits and asked and not recorded else EXIT_OK
+    return EXIT_FAILED if asked and not recorded else EXIT_OK
 
 
-def _agree(brought: ProjectSkills, settings: Settings, args: argparse.Namespace, *, asked: bool) -> tuple[bool, str]:
-    """Ask and record the agreement; return whether it was recorded, and else why not."""
+def _agree(brought: ProjectSkills, settings: Settings, args: argparse.Namespace) -> str:
+    """Ask and record the agreement; return why it was not recorded, or an empty text."""
     if not brought.digests:
-        return False, "Nothing was recorded: what cannot be read whole cannot be trusted"
-    if not asked:
-        return False, "`skillhub trust .` trusts it as it is now"
+        return "Nothing was recorded: what cannot be read whole cannot be trusted"
     if not args.yes and (args.json or not confirm("Trust it as it is now?")):
-        return False, "Nothing was recorded; --yes records it without a question"
+        return "Nothing was recorded; --yes records it without a question"
     if brought_in(settings).digests != brought.digests:
-        return False, "It has changed while it was shown: look at it again"
+        return "It has changed while it was shown: look at it again"
     change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
-    return True, ""
+    return ""
 
 
 def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
-    if args.dir is not None:
-        directory = decode_argument(args.dir)
-        if not os.path.isdir(expand_home(directory)):
-            raise InvalidArgument("DIR", f"{directory!r} is not a directory")
-        options = {**options, "SKILLHUB_CWD": directory}
-    return settings_of(options)
+    if args.dir is None:
+        return settings_of(options)
+    directory = decode_argument(args.dir)
+    if not os.path.isdir(expand_home(directory)):
+        raise InvalidArgument("DIR", f"{directory!r} is not a directory")
+    return settings_of({**options, "SKILLHUB_CWD": directory})
 
 
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -100,17 +100,16 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.dry_run:
         change_trust(trust_path(), lambda record: record.revoked([project]))
     if args.json:
-        print_json({"project": project, "revoked": was, "dry_run": args.dry_run})
-    else:
-        outcome = f"{'would be' if args.dry_run else 'is'} no longer trusted" if was else "was not trusted"
-        print_text(f"{in_line(shown_path(project))} {outcome}")
+        return print_json({"project": project, "revoked": was, "dry_run": args.dry_run})
+    outcome = f"{'would be' if args.dry_run else 'is'} no longer trusted" if was else "was not trusted"
+    print_line(f"{shown_path(project)} {outcome}")
     return EXIT_OK
 
 
 def _json(brought: ProjectSkills, settings: Settings) -> dict[str, Any]:
     """Return what the project brings as JSON values."""
     files = rule_files(brought.project)
-    rules = files.read_project() if files.project is not None else None
+    rules = files.read_project()
     return {
         "project": brought.project,
         "trust": brought.trust.value if brought.places else None,
@@ -121,23 +120,7 @@ def _json(brought: ProjectSkills, settings: Settings) -> dict[str, Any]:
                 "trust": place.root.trust.value,
                 "digest": place.digest or None,
                 "problem": place.problem or None,
-                "skills": [
-                    {
-                        "name": one.skill.name,
-                        "description": one.skill.description,
-                        "path": one.skill.directory,
-                        "outside": one.outside or None,
-                        "pinned": one.skill.always_apply,
-                        "allowed_tools": list(one.skill.allowed_tools),
-                        "looks_like": [
-                            other
-                            for other in brought.own_names
-                            if other != one.skill.name and is_alike(one.skill.name, other)
-                        ],
-                        "takes_from": [other.directory for other in one.takes_from],
-                    }
-                    for one in place.skills
-                ],
+                "skills": [_skill_json(one, brought.own_names) for one in place.skills],
                 "refused": [one.directory for one in place.refused],
             }
             for place in brought.places
@@ -148,13 +131,27 @@ def _json(brought: ProjectSkills, settings: Settings) -> dict[str, Any]:
     }
 
 
+def _skill_json(one: ProjectSkill, own_names: Sequence[str]) -> dict[str, Any]:
+    name = one.skill.name
+    return {
+        "name": name,
+        "description": one.skill.description,
+        "path": one.skill.directory,
+        "outside": one.outside or None,
+        "pinned": one.skill.always_apply,
+        "allowed_tools": list(one.skill.allowed_tools),
+        "looks_like": [other for other in own_names if other != name and is_alike(name, other)],
+        "takes_from": [other.directory for other in one.takes_from],
+    }
+
+
 def _lines(report: Mapping[str, Any], trust: Trust) -> Iterator[str]:
     yield shown_path(report["project"])
     if not report["places"]:
         yield "  brings no skill: there is nothing to trust"
     for place in report["places"]:
         state = f"not to be trusted: {place['problem']}" if place["problem"] else _STATES[Trust(place["trust"])]
-        path = one_line(os.path.relpath(place["path"], report["project"]), width=None)
+        path = os.path.relpath(place["path"], report["project"])
         yield f"  {path}: {plural(len(place['skills']), 'skill')}, {state}"
         for one in place["skills"]:
             yield f"    {one_line(one['name'])}"
@@ -164,11 +161,8 @@ def _lines(report: Mapping[str, Any], trust: Trust) -> Iterator[str]:
             yield f"    {plural(len(place['refused']), 'SKILL.md file')} refused: `skillhub validate` says why"
     if report["rules"] and report["places"]:
         problem = report["rules_problem"]
-        state = (
-            f"cannot be used: {one_line(problem)}; none of these skills is loaded"
-            if problem
-            else "rules about these skills"
-        )
+        unusable = f"cannot be used: {problem}; none of these skills is loaded"
+        state = unusable if problem else "rules about these skills"
         yield f"  {os.path.relpath(report['rules'], report['project'])}: {state}"
     skills = [one for place in report["places"] for one in place["skills"]]
     if trust.is_awaited and any(one["takes_from"] or one["pinned"] or one["outside"] for one in skills):
@@ -177,10 +171,9 @@ def _lines(report: Mapping[str, Any], trust: Trust) -> Iterator[str]:
 
 def _warnings(one: Mapping[str, Any]) -> Iterator[str]:
     if one["outside"]:
-        yield f"      → is a link out of the project, to {one_line(shown_path(one['outside']), width=None)}"
-    for other in one["takes_from"]:
-        yield f"      → takes the name from {one_line(shown_path(other), width=None)}"
+        yield f"      → is a link out of the project, to {shown_path(one['outside'])}"
+    yield from (f"      → takes the name from {shown_path(other)}" for other in one["takes_from"])
     if one["pinned"]:
         yield "      → is pinned: described to each model that connects"
     if one["looks_like"]:
-        yield f"      ! its name looks like that of {one_line(', '.join(one['looks_like']))}, which you have"
+        yield f"      ! its name looks like that of {', '.join(one['looks_like'])}, which you have"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.console import confirm, print_difference, print_note, print_text, terminal_progress
-from skillhub_mcp.cli.findings import add_rule_options, find_targets, print_findings, print_rules, relative, rules_json
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.findings import RuleBook, find_targets, relative
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
@@ -20,30 +19,27 @@ from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.apply_fixes import fix_file, write
 from skillhub_mcp.validation.checker import check
 from skillhub_mcp.validation.fixes import FIXABLE_RULES
-from skillhub_mcp.validation.sarif import ShownRule, sarif
+from skillhub_mcp.validation.sarif import ShownRule
 from skillhub_mcp.validation.selection import chosen_rules, only
 from skillhub_mcp.validation.targets import Target
 from skillhub_mcp.validation.verdict import ValidationResult
 
 DESCRIPTION = "Check skills against the specification and best practice."
-_ABOUT = "https://agentskills.io/specification"
-_STYLES = {Severity.ERROR.value: "red", Severity.WARNING.value: "yellow", Severity.NOTE.value: "cyan"}
-SHOWN_RULES = {
-    rule.id: ShownRule(rule.id, rule.verdict.value, rule.requirement, rule.fix, rule.origin.value)
-    for rule in sorted(RULES.values(), key=lambda rule: (list(Severity).index(rule.verdict), rule.id))
-}
+BOOK = RuleBook(
+    "validate",
+    "https://agentskills.io/specification",
+    {Severity.ERROR.value: "red", Severity.WARNING.value: "yellow", Severity.NOTE.value: "cyan"},
+    {
+        rule.id: ShownRule(rule.id, rule.verdict.value, rule.requirement, rule.fix, rule.origin.value)
+        for rule in sorted(RULES.values(), key=lambda rule: (list(Severity).index(rule.verdict), rule.id))
+    },
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
-    add_rule_options(parser, example="key")
+    BOOK.add_options(parser, example="key", fail_on=Severity.ERROR.value)
     parser.add_argument("--no-advice", action="store_true", help="only check the specification")
-    parser.add_argument(
-        *("--fail-on",),
-        choices=list(_STYLES),
-        default=Severity.ERROR.value,
-        help="minimum severity for exit code 1 (default: %(default)s)",
-    )
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely, after showing a diff")
 
 
@@ -53,7 +49,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
     if args.list_rules:
-        print_rules([rule for rule in SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
+        BOOK.print_rules(rules, as_json=args.json)
         return EXIT_OK
     sought = find_targets(args.paths, settings_of(options))
     unwritten = _fix(sought.found, rules, args) if args.fix else 0
@@ -63,41 +59,27 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             progress("checking skills", number, len(sought.found))
             results.append(only(check(target, advice=not args.no_advice), rules))
     counts = Counter(finding.severity.value for result in results for finding in result.findings)
-    totals = {"skills": len(results), "valid": sum(result.valid for result in results)}
-    totals |= {severity: counts[severity] for severity in _STYLES}
-    if args.sarif:
-        print_json(sarif(results, SHOWN_RULES, command="validate", about=_ABOUT, base=os.getcwd()))
-    elif args.json:
-        used = {finding.rule for result in results for finding in result.findings}
-        skipped = [asdict(one) for one in sought.skipped]
-        report = {"skills": [_json(one) for one in results], "rules": rules_json(used, SHOWN_RULES, "validate")}
-        print_json(report | {"summary": totals, "skipped": skipped})
-    else:
-        print_findings(results, _STYLES, SHOWN_RULES, full=args.full)
-        broken = totals["skills"] - totals["valid"]
-        summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
-        found = ", ".join(plural(counts[severity], severity) for severity in _STYLES)
-        print_text(f"{plural(totals['skills'], 'skill')}: {summary}; {found}")
-        if not args.fix:
-            _note_fixable(results)
+    valid = sum(result.valid for result in results)
+    totals = {"skills": len(results), "valid": valid} | {severity: counts[severity] for severity in BOOK.styles}
+    invalid = f", {len(results) - valid:,} invalid" if valid < len(results) else ""
+    found = ", ".join(plural(counts[severity], severity) for severity in BOOK.styles)
+    summary = f"{plural(len(results), 'skill')}: {valid:,} valid{invalid}; {found}"
+    BOOK.report(args, results, [_json(one) for one in results], totals, sought, summary)
+    fixable = {finding.rule for result in results for finding in result.findings}.intersection(FIXABLE_RULES)
+    if fixable and not (args.sarif or args.json or args.fix):
+        print_note(f"--fix may repair {', '.join(sorted(fixable))}; it shows the changes first")
     failed = unwritten or any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
 
 
-def _note_fixable(results: Sequence[ValidationResult]) -> None:
-    rules = {finding.rule for result in results for finding in result.findings if finding.rule in FIXABLE_RULES}
-    if rules:
-        print_note(f"--fix may repair {', '.join(sorted(rules))}; it shows the changes first")
-
-
 def _json(result: ValidationResult) -> dict[str, object]:
-    findings = [
-        {"rule": one.rule, "severity": one.severity.value, "line": one.line, "message": one.message}
-        for one in result.findings
-    ]
-    tokens = None if result.cost is None else asdict(result.cost)
-    known = {"path": result.path, "name": result.name, "valid": result.valid}
-    return known | {"findings": findings, "tokens": tokens}
+    return {
+        "path": result.path,
+        "name": result.name,
+        "valid": result.valid,
+        "findings": [finding_json(one) for one in result.findings],
+        "tokens": None if result.cost is None else asdict(result.cost),
+    }
 
 
 def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namespace) -> int:
