@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -60,9 +61,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Names in a directory that something was published to, by this version or an earlier one.
-_PUBLISHED = ("publications.lance", "publication.json")
-
 
 def make_hub(
     settings: Settings,
@@ -75,9 +73,9 @@ def make_hub(
 ) -> SkillHub:
     """Return the hub that `settings` describe. Raises InvalidSetting and StorageNotInstalled.
 
-    With `background`, for a server, a thread keeps it fresh; without, a command looks for changes once. `asks` is
-    whether what no rule decides needs consent (by default in a server only). `observer` defaults to `make_observer`'s.
-    With `for_shell`, errors name commands and paths instead of tools.
+    With `background`, for a server, a thread keeps it fresh; without, a command looks for changes once. `asks` says
+    whether what no rule decides needs consent, as `background` does by default. With `for_shell`, errors name
+    commands and paths instead of tools.
     """
     observer = observer or make_observer(settings, serving=background)
     embedder = choose_embedder(settings)
@@ -94,7 +92,11 @@ def make_hub(
         views.subscribe(partial(_audit_behind, auditor, views))
     kept = cache(partial(lock_verifier, settings, for_shell=for_shell))
     access = make_access(settings, asks=background if asks is None else asks, auditor=auditor, kept=kept)
-    usage = usage_log(settings)
+    observed = settings.observability
+    usage = None
+    if observed.usage != "off":
+        path = observed.usage_log or expand_home(DEFAULT_USAGE_LOG)
+        usage = UsageLog(path, with_queries=observed.usage == "queries", asked_for=bool(observed.usage_log))
     search_tool = "`skillhub search`" if for_shell else "search_skills" if "core" in settings.disclosure.tools else ""
     lookup = SkillLookup(views, access, search_tool=search_tool)
     searcher = Searcher(
@@ -108,9 +110,7 @@ def make_hub(
     cuts = SearchOptions(settings.search.limit, settings.search.threshold, settings.search.confidence)
     reader = SkillReader(
         lookup,
-        files=ReadLimits(
-            max_bytes=settings.disclosure.max_file_bytes, serve_dotfiles=settings.disclosure.serve_dotfiles
-        ),
+        files=ReadLimits(settings.disclosure.max_file_bytes, serve_dotfiles=settings.disclosure.serve_dotfiles),
         files_of=files_of,
         usage=usage,
         observer=observer,
@@ -131,15 +131,6 @@ def make_hub(
         publication=None if replica is None else replica.health,
         kept=kept if replica is None else None,
     )
-
-
-def usage_log(settings: Settings) -> UsageLog | None:
-    """Return the usage log that `settings` describe, or None."""
-    observed = settings.observability
-    if observed.usage == "off":
-        return None
-    path = observed.usage_log or expand_home(DEFAULT_USAGE_LOG)
-    return UsageLog(path, with_queries=observed.usage == "queries", asked_for=bool(observed.usage_log))
 
 
 def index_writer(settings: Settings) -> IndexWriter:
@@ -172,21 +163,19 @@ def _make_live(
 ) -> LiveView:
     """Return the view of the directories. Raises InvalidSetting if the index cannot be written where it should be."""
     path = settings.index.db_path
-    if any(os.path.exists(os.path.join(path, name)) for name in _PUBLISHED):
+    if os.path.exists(os.path.join(path, "publications.lance")):
         hint = "set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it, or set SKILLHUB_DB_PATH to another path"
         raise InvalidSetting("SKILLHUB_DB_PATH", path, "is a publication, in which no index is written", hint=hint)
-    found = something_else(path)
-    if found is not None:
+    if found := something_else(path):
         reason = f"is a directory that has something else in it ({found!r}), and no index"
         hint = f"set SKILLHUB_DB_PATH to an empty or new directory, such as {os.path.join(path, 'skills.lancedb')}"
         raise InvalidSetting("SKILLHUB_DB_PATH", path, reason, hint=hint)
-    unreadable = recorded_roots_problem()
-    if unreadable is not None:
+    if unreadable := recorded_roots_problem():
         log.warning("%s", unreadable.sentence())
     # A provider that fails at indexing is not asked at the next search either.
     embedding = EmbeddingOptions(on_failure=breaker.record_failure)
     if settings.embedding.provider in ("openai", "gemini"):
-        embedding = EmbeddingOptions(on_failure=breaker.record_failure, sendable=partial(may_be_sent, settings))
+        embedding = replace(embedding, sendable=partial(may_be_sent, settings))
     roots, trust = roots_of(settings), project_trust(settings)
     return LiveView(
         roots,
@@ -222,8 +211,7 @@ def _make_replica(
 
 
 def _audit_behind(auditor: Auditor, views: ViewSource, _: bool) -> None:
-    view = views.peek()
-    if view is not None:
+    if view := views.peek():
         auditor.follow(view.snapshot.everything)
 
 

@@ -55,12 +55,11 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
 
     library = LibraryLog(named, partial(unsearched_problems, settings))
 
-    def tell() -> None:
-        view = hub.views.peek()
-        if view is not None:
+    def report(_: bool) -> None:
+        if view := hub.views.peek():
             library.report(view.snapshot)
 
-    hub.views.subscribe(lambda _: tell())
+    hub.views.subscribe(report)
 
 
 def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = None, address: str = "") -> None:
@@ -69,13 +68,15 @@ def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = N
     if http is not None:
         facts = {"transport": "http", "tokens": 0, "address": address}
         if http.auth is not None:
-            named = http.auth.tokens.read() if http.auth.tokens is not None else None
-            facts["tokens"] = (1 if http.auth.token else 0) + (len(named.tokens) if named is not None else 0)
-            facts |= {"issuer": http.auth.jwt.issuer} if http.auth.jwt is not None else {}
-        facts |= {"public_address": http.public_url} if http.public_url else {}
+            named = http.auth.tokens.read() if http.auth.tokens else None
+            facts["tokens"] = bool(http.auth.token) + (len(named.tokens) if named else 0)
+            if http.auth.jwt is not None:
+                facts["issuer"] = http.auth.jwt.issuer
+        if http.public_url:
+            facts["public_address"] = http.public_url
     start = StartLog()
 
-    def tell() -> None:
+    def report(_: bool) -> None:
         view = hub.views.peek()
         if view is None or start.is_logged:
             return
@@ -84,7 +85,7 @@ def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = N
         with suppress(PolicyUnreadable):
             start.report({"skills": count_skills(view.snapshot, hub.access.now()).served, **facts, **named})
 
-    hub.views.subscribe(lambda _: tell())
+    hub.views.subscribe(report)
 
 
 def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
@@ -101,7 +102,7 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
     if serving or settings.observability.audit_log:
         path = settings.observability.audit_log
         file = JsonLinesLog(path, label="The audit log") if path else None
-        if serving and file is not None:
+        if serving and file:
             file.create()
         observers.append(Audit(owner=process_owner(), file=file))
     return CompositeObserver(observers)

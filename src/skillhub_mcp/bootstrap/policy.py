@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_verifier import LockVerifier
     from skillhub_mcp.policy.reviews import Reviews
 
-log = logging.getLogger(__name__)
-
 
 def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
     """Return the skills that rules, tokens and filters can name: the hub's and the agent-context tools'."""
@@ -71,15 +68,10 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     known = KnownNames(every_skill(settings, snapshot))
     if not known.skills:
         return ()
-    return (
-        *server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES")),
-        *(
-            one
-            for file in rules
-            for one in rules_problems(known, file.path, file.rules, changeable=not file.of_project)
-        ),
-        *tokens_problems(known, path, tokens),
-    )
+    problems = [*server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"))]
+    for file in rules:
+        problems += rules_problems(known, file.path, file.rules, changeable=not file.of_project)
+    return (*problems, *tokens_problems(known, path, tokens))
 
 
 def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -146,13 +138,11 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
     reviews = reviews_file(reviews_path())
 
     def acceptance() -> Reviews | None:
-        try:
+        # What cannot be read accepts nothing; `skillhub audit` says what is wrong with it.
+        with suppress(PolicyUnreadable):
             found = reviews.read()
-        except PolicyUnreadable as error:
-            # What cannot be read accepts nothing; `skillhub audit` says what is wrong with it.
-            log.debug("%s", error.message)
-            return None
-        return found if found is not None and found.by_digest else None
+            return found if found and found.by_digest else None
+        return None
 
     blocks = settings.policy.audit == "block"
     return Auditor(beside_index(settings, KEPT_FILE), acceptance=acceptance, blocks=blocks, files_of=files_of)

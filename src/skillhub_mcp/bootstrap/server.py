@@ -48,14 +48,6 @@ def make_resolver(settings: Settings, cwd: str = "", *, known: KnownFiles | None
     )
 
 
-def _hooks(path: str) -> Sequence[Hook]:
-    if not path:
-        return ()
-    from skillhub_mcp.execution.hooks import read_hooks  # only servers with hooks pay for it
-
-    return read_hooks(path)
-
-
 def server_options(
     settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
 ) -> ServerOptions:
@@ -70,6 +62,11 @@ def server_options(
         lambda: make_catalogues(settings, hub.access, hub.views.snapshot),
         settings.disclosure.skill_search_limit,
     )
+    hooks: Sequence[Hook] = ()
+    if settings.execution.hooks:
+        from skillhub_mcp.execution.hooks import read_hooks
+
+        hooks = read_hooks(settings.execution.hooks)
     if "agents" in settings.disclosure.tools:
         # An invalid configuration is reported at startup rather than to the first caller.
         make_resolver(settings)
@@ -94,7 +91,7 @@ def server_options(
         card=CardOptions(settings.disclosure.card, project=partial(_card_project, settings, over_http=over_http)),
         remember=remember_rule,
         trust=TrustAsking(partial(brought_in, settings), agree_to) if asks_for_trust else None,
-        hooks=_hooks(settings.execution.hooks),
+        hooks=hooks,
         project=partial(project_while_serving, settings),
         client=None if over_http or replica or names_project(settings) or settings.client.paths else settings.client,
         publisher=make_publisher(settings, hub),
