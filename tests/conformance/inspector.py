@@ -11,8 +11,6 @@ from typing import Any
 
 from tests import installs
 
-MODES = ("legacy", "modern")
-
 _LONGEST_SECONDS = 120
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from tests.conformance.conftest import FULL
-from tests.conformance.inspector import MODES, inspect, over_http, over_stdio
+from tests.conformance.inspector import Shown, inspect, over_http, over_stdio
 from tests.conformance.library import COUNT, FIRST, FIRST_BODY, FIRST_SKILL
 from tests.server.sessions import COMMAND
 
@@ -22,51 +23,59 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("inspector")
 
 
-@pytest.fixture(scope="module", params=["http", "stdio"])
-def target(
-    request: pytest.FixtureRequest, home: Path, library: Mapping[str, str], address: Callable[[str], str]
-) -> Sequence[str]:
-    if request.param == "http":
-        return over_http(address("full"))
-    return over_stdio(home, COMMAND, {**library, **FULL})
+Call = Callable[..., Shown]
+
+# Each protocol version over each transport at least once.
+HTTP, STDIO = "http", "stdio"
+WAYS = [(HTTP, "modern"), (HTTP, "legacy"), (STDIO, "modern"), (STDIO, "legacy")]
+one_each = pytest.mark.parametrize(("transport", "mode"), [WAYS[0], WAYS[3]])
+the_other_two = pytest.mark.parametrize(("transport", "mode"), [WAYS[1], WAYS[2]])
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_schemas_of_the_tools_are_portable(home: Path, target: Sequence[str], mode: str) -> None:
-    shown = inspect(home, target, mode, "tools/list", "--strict")
-    names = {tool["name"] for tool in shown.result["tools"]}
+@pytest.fixture
+def call(transport: str, mode: str, home: Path, library: Mapping[str, str], address: Callable[[str], str]) -> Call:
+    """The Inspector, to call one method of the server."""
+    http = transport == HTTP
+    target = over_http(address("full")) if http else over_stdio(home, COMMAND, {**library, **FULL})
+    return functools.partial(inspect, home, target, mode)
+
+
+@one_each
+def test_tool_schemas_are_portable(call: Call) -> None:
+    names = {tool["name"] for tool in call("tools/list", "--strict").result["tools"]}
     assert {"search_skills", "skill_load", "agents_context", "available_skills", "Skill"} <= names
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_tool_is_called(home: Path, target: Sequence[str], mode: str) -> None:
-    shown = inspect(home, target, mode, "tools/call", "--tool-name", "load_skill", "--tool-arg", f"skill_name={FIRST}")
+@pytest.mark.parametrize(("transport", "mode"), WAYS)
+def test_a_tool_is_called(call: Call) -> None:
+    shown = call("tools/call", "--tool-name", "load_skill", "--tool-arg", f"skill_name={FIRST}")
     assert json.loads(shown.result["content"][0]["text"])["instructions"] == FIRST_BODY
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_call_that_fails_is_an_error_of_the_tool(home: Path, target: Sequence[str], mode: str) -> None:
-    shown = inspect(home, target, mode, "tools/call", "--tool-name", "load_skill", "--tool-arg", "skill_name=nope")
+@the_other_two
+def test_a_failed_call_is_a_tool_error(call: Call) -> None:
+    shown = call("tools/call", "--tool-name", "load_skill", "--tool-arg", "skill_name=nope")
     assert shown.exit_code == 5  # what the Inspector keeps for isError
     assert "SKILL_NOT_FOUND: No skill is named 'nope'." in shown.printed
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_skills_are_listed_and_read_as_resources(home: Path, target: Sequence[str], mode: str) -> None:
-    listed = [resource["uri"] for resource in inspect(home, target, mode, "resources/list").result["resources"]]
+@one_each
+def test_skills_are_listed_and_read_as_resources(call: Call) -> None:
+    listed = [resource["uri"] for resource in call("resources/list").result["resources"]]
     assert (len(listed), listed[0]) == (COUNT, URI)
-    (content,) = inspect(home, target, mode, "resources/read", "--uri", URI).result["contents"]
+    (content,) = call("resources/read", "--uri", URI).result["contents"]
     assert content["text"] == FIRST_SKILL
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_prompt_is_returned(home: Path, target: Sequence[str], mode: str) -> None:
-    (message,) = inspect(home, target, mode, "prompts/get", "--prompt-name", FIRST).result["messages"]
+@the_other_two
+def test_a_prompt_is_returned(call: Call) -> None:
+    (message,) = call("prompts/get", "--prompt-name", FIRST).result["messages"]
     assert FIRST_BODY in message["content"]["text"]
 
 
-def test_every_file_of_every_skill_has_the_digest_that_is_listed(home: Path, target: Sequence[str]) -> None:
-    shown = inspect(home, target, "modern", "skills/list", "--verify", "--require-digests")
+@pytest.mark.parametrize(("transport", "mode"), WAYS[:1])
+def test_every_file_has_the_digest_that_is_listed(call: Call) -> None:
+    shown = call("skills/list", "--verify", "--require-digests")
     assert shown.exit_code == 0, shown
     reports = [json.loads(line) for line in shown.printed.splitlines()]
     assert len(reports) == COUNT
