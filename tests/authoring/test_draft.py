@@ -11,9 +11,8 @@ import pytest
 from skillhub_mcp.authoring.draft import REFERENCE, SCRIPT, described, draft_files, renamed
 from skillhub_mcp.authoring.files import examples, files_of
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.checker import ValidationResult, check
 from skillhub_mcp.validation.targets import targets
-from skillhub_mcp.validation.verdict import ValidationResult
 
 AWKWARD = "Extract: the 'totals' of \"invoices\" #1 - {all}, 発票. Use when\nasked: [any] & *every* %time"
 

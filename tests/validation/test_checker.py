@@ -10,9 +10,8 @@ import pytest
 from tests.validation.fixtures import FIXTURES, Files, header
 
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity
-from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.checker import ValidationResult, check
 from skillhub_mcp.validation.targets import targets
-from skillhub_mcp.validation.verdict import ValidationResult
 
 Writer = Callable[..., Path]
 

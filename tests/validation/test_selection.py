@@ -6,8 +6,8 @@ import pytest
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.rules import RULES, Severity
+from skillhub_mcp.validation.checker import Finding, ValidationResult
 from skillhub_mcp.validation.selection import chosen_rules, only
-from skillhub_mcp.validation.verdict import Finding, ValidationResult
 
 
 def test_without_a_choice_all_rules_hold() -> None:

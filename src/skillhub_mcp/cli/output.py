@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.model import Skill
     from skillhub_mcp.skills.rules import Diagnostic
     from skillhub_mcp.skills.snapshot import Problem
-    from skillhub_mcp.validation.verdict import Finding
+    from skillhub_mcp.validation.checker import Finding
 
 EXIT_OK = 0
 EXIT_FAILED = 1

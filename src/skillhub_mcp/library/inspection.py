@@ -14,9 +14,8 @@ from skillhub_mcp.errors import SkillWithheld
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.rules import Severity
-from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.checker import Finding, check
 from skillhub_mcp.validation.targets import Target
-from skillhub_mcp.validation.verdict import Finding
 
 _NO_STAMP = FileStamp(0, 0, "", 0)
 _HOST = re.compile(r"(?i)\b(?:https?|wss?|ftps?|git|ssh)://(?:[^\s/@\"'<>]{1,200}@)?([a-z0-9][a-z0-9.-]{0,252})")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
-from skillhub_mcp.skills.parser import ParseResult, parse_skill
-from skillhub_mcp.skills.rules import Diagnostic, violation
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, is_skill_file
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, violation
 from skillhub_mcp.validation.advice import (
     body_advice,
     description_advice,
@@ -20,21 +21,68 @@ from skillhub_mcp.validation.advice import (
     unreferenced_advice,
 )
 from skillhub_mcp.validation.targets import Target
-from skillhub_mcp.validation.verdict import Cost, ValidationResult, findings
 
 _SAMPLED_BYTES = 64 * 1024
 _NO_STAMP = FileStamp(0, 0, "", 0)
+_ORDER = {severity: place for place, severity in enumerate(Severity)}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One violation of a rule, with its strict severity and its 1-based line in SKILL.md, if known."""
+
+    rule: str
+    severity: Severity
+    message: str
+    fix: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The estimated tokens of name and description, of the body, and of all text files."""
+
+    catalogue: int
+    body: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """The findings for one skill. `path` is its SKILL.md, or the path that was given if there is none."""
+
+    path: str
+    name: str | None
+    findings: tuple[Finding, ...]
+    cost: Cost | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the skill conforms to the specification."""
+        return not self.has(Severity.ERROR)
+
+    def has(self, severity: Severity) -> bool:
+        """Whether there is a finding of `severity` or worse."""
+        return any(_ORDER[finding.severity] <= _ORDER[severity] for finding in self.findings)
+
+
+def _findings(diagnostics: Iterable[Diagnostic]) -> tuple[Finding, ...]:
+    """Return the diagnostics as findings, the worst first, then by line."""
+    found = [
+        Finding(one.rule, RULES[one.rule].verdict, one.message, RULES[one.rule].fix, one.line) for one in diagnostics
+    ]
+    return tuple(sorted(found, key=lambda one: (_ORDER[one.severity], one.line or 0, one.rule, one.message)))
 
 
 def check(target: Target, *, advice: bool = True) -> ValidationResult:
     """Check the skill at `target`. Never raises on the skill's content."""
     if target.directory is None:
-        return ValidationResult(target.path, None, findings([violation(target.rule, target.problem)]))
+        return _failed(target, violation(target.rule, target.problem))
     file = skill_file_in(target.directory) or SKILL_FILE
     try:
         content = read_whole(target.directory, file, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
-        return ValidationResult(target.path, None, findings([_unreadable(os.path.join(target.directory, file), error)]))
+        return _failed(target, _unreadable(os.path.join(target.directory, file), error))
     read = parse_skill(
         content,
         directory=target.directory,
@@ -43,18 +91,28 @@ def check(target: Target, *, advice: bool = True) -> ValidationResult:
         stamp=_NO_STAMP,
         file_name=file,
     )
-    found = list(read.diagnostics)
     if read.skill is None:
-        return ValidationResult(target.path, None, findings(found))
+        return _failed(target, *read.diagnostics)
     texts, tokens = _texts(target.directory)
+    description = read.skill.description
     cost = Cost(
-        catalogue=estimate_tokens(f"{read.skill.name} {read.skill.description}"),
-        body=estimate_tokens(read.body),
-        files=tokens,
+        catalogue=estimate_tokens(f"{read.skill.name} {description}"), body=estimate_tokens(read.body), files=tokens
     )
+    found = list(read.diagnostics)
     if advice:
-        found += _advice(content, read.skill, read, texts)
-    return ValidationResult(target.path, read.skill.name, findings(found), cost)
+        first_line = 1 + content.count(b"\n") - read.body.count("\n")
+        found += body_advice(read.body, first_line)
+        found += template_advice(read.body, first_line)
+        found += description_advice(description, read.lines.get("description"))
+        found += reference_advice(read.body, first_line, texts.keys())
+        own = {path for path in texts if is_skill_file(path)}
+        readable = {path: text for path, text in texts.items() if text is not None}
+        found += unreferenced_advice(texts.keys() - own, {**readable, SKILL_FILE: read.body})
+    return ValidationResult(target.path, read.skill.name, _findings(found), cost)
+
+
+def _failed(target: Target, *found: Diagnostic) -> ValidationResult:
+    return ValidationResult(target.path, None, _findings(found))
 
 
 def _unreadable(path: str, error: SkillHubError) -> Diagnostic:
@@ -65,18 +123,6 @@ def _unreadable(path: str, error: SkillHubError) -> Diagnostic:
     if size > MAX_SKILL_FILE_BYTES:
         return violation("file-too-large", f"the file has {size:,} bytes")
     return violation("file-unreadable", error.message)
-
-
-def _advice(content: bytes, skill: Skill, read: ParseResult, texts: dict[str, str | None]) -> Iterator[Diagnostic]:
-    body = read.body
-    first_line = 1 + content.count(b"\n") - body.count("\n")
-    yield from body_advice(body, first_line)
-    yield from template_advice(body, first_line)
-    yield from description_advice(skill.description, read.lines.get("description"))
-    yield from reference_advice(body, first_line, texts.keys())
-    readable = {path: text for path, text in texts.items() if text is not None}
-    own = {path for path in texts if is_skill_file(path)}
-    yield from unreferenced_advice(texts.keys() - own, {**readable, SKILL_FILE: body})
 
 
 def _texts(directory: str) -> tuple[dict[str, str | None], int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.names import near_names
 from skillhub_mcp.skills.rules import RULES
-from skillhub_mcp.validation.verdict import ValidationResult
+from skillhub_mcp.validation.checker import ValidationResult
 
 
 def chosen_rules(
@@ -19,23 +19,21 @@ def chosen_rules(
     Each item is a list of ids with commas between them; `key` is every rule whose id starts with `key-`. `among` are
     the ids of all rules, which `command` lists. Raises InvalidArgument.
     """
-    selected = rules_named("--select", select, among=among, command=command) if select else frozenset(among)
-    return selected - rules_named("--ignore", ignore, among=among, command=command)
+
+    def named(option: str, items: Sequence[str]) -> frozenset[str]:
+        found: set[str] = set()
+        for written in (part.strip() for item in items for part in item.split(",")):
+            matching = {rule for rule in among if rule == written or rule.startswith(f"{written}-")}
+            if not written or not matching:
+                near = near_names(written, among, limit=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"skillhub {command} --list-rules"
+                raise InvalidArgument(option, f"names no rule: {written!r}", hint=hint)
+            found |= matching
+        return frozenset(found)
+
+    return (named("--select", select) if select else frozenset(among)) - named("--ignore", ignore)
 
 
 def only(result: ValidationResult, rules: Collection[str]) -> ValidationResult:
     """Return the result with the findings of `rules` alone."""
     return replace(result, findings=tuple(finding for finding in result.findings if finding.rule in rules))
-
-
-def rules_named(option: str, items: Sequence[str], *, among: Collection[str], command: str) -> frozenset[str]:
-    """Return the ids that `items` of an option name. Raises InvalidArgument."""
-    found: set[str] = set()
-    for written in (part.strip() for item in items for part in item.split(",")):
-        matching = {rule for rule in among if rule == written or rule.startswith(f"{written}-")}
-        if not written or not matching:
-            near = near_names(written, among, limit=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"skillhub {command} --list-rules"
-            raise InvalidArgument(option, f"names no rule: {written!r}", hint=hint)
-        found |= matching
-    return frozenset(found)

@@ -17,12 +17,11 @@ from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.apply_fixes import fix_file, write
-from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.checker import ValidationResult, check
 from skillhub_mcp.validation.fixes import FIXABLE_RULES
 from skillhub_mcp.validation.sarif import ShownRule
 from skillhub_mcp.validation.selection import chosen_rules, only
 from skillhub_mcp.validation.targets import Target
-from skillhub_mcp.validation.verdict import ValidationResult
 
 DESCRIPTION = "Check skills against the specification and best practice."
 BOOK = RuleBook(
