@@ -20,7 +20,7 @@ def read(repo: Path, *below: str, max_files: int = 32, max_bytes: int = 32_768) 
 
 
 def texts(chain: Chain) -> list[str]:
-    return [file.text for file in chain.files]
+    return [text for _, text in chain.files]
 
 
 def said(chain: Chain) -> list[str]:
@@ -28,7 +28,7 @@ def said(chain: Chain) -> list[str]:
 
 
 @pytest.mark.acceptance("S1-11")
-def test_files_come_from_the_root_down_each_once_and_gaps_are_skipped(repo: Path, write: Write) -> None:
+def test_files_are_read_once_from_the_root_down(repo: Path, write: Write) -> None:
     write("", "root")
     write("a/b", "deep")
     write("sibling", "no")
@@ -38,7 +38,7 @@ def test_files_come_from_the_root_down_each_once_and_gaps_are_skipped(repo: Path
 
 
 @pytest.mark.acceptance("S1-11")
-def test_two_names_of_one_file_are_one(repo: Path, write: Write) -> None:
+def test_a_file_with_two_names_is_read_once(repo: Path, write: Write) -> None:
     first = write("", "same")
     (repo / "a").mkdir()
     os.link(first, repo / "a" / "AGENTS.md")
@@ -54,9 +54,7 @@ def test_two_names_of_one_file_are_one(repo: Path, write: Write) -> None:
         (b"caf\xe9", "is not UTF-8; invalid bytes are shown as \ufffd"),
     ],
 )
-def test_an_empty_or_undecodable_file_is_no_failure_and_a_note(
-    repo: Path, write: Write, content: bytes, message: str
-) -> None:
+def test_empty_and_undecodable_files_give_a_note(repo: Path, write: Write, content: bytes, message: str) -> None:
     write("", content)
     write("a", "good")
     chain = read(repo, "a")
@@ -67,7 +65,7 @@ def test_an_empty_or_undecodable_file_is_no_failure_and_a_note(
 
 @pytest.mark.acceptance("S1-12")
 @pytest.mark.parametrize("odd", ["directory", "pipe", "dangling link", "loop"])
-def test_what_is_no_file_is_left_out(repo: Path, write: Write, odd: str) -> None:
+def test_only_regular_files_are_read(repo: Path, write: Write, odd: str) -> None:
     path = repo / "AGENTS.md"
     if odd == "directory":
         path.mkdir()
@@ -79,7 +77,7 @@ def test_what_is_no_file_is_left_out(repo: Path, write: Write, odd: str) -> None
     assert texts(read(repo, "a")) == ["good"]
 
 
-def test_a_link_is_followed_inside_the_project_and_never_out_of_it(repo: Path, write: Write, tmp_path: Path) -> None:
+def test_links_are_followed_only_inside_the_project(repo: Path, write: Write, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the key", encoding="utf-8")
     (repo / "AGENTS.md").symlink_to(tmp_path / "secret")
     (repo / "docs").mkdir()
@@ -92,7 +90,7 @@ def test_a_link_is_followed_inside_the_project_and_never_out_of_it(repo: Path, w
 
 
 @pytest.mark.acceptance("S1-13")
-def test_files_are_counted_from_the_root_and_the_rest_is_named(repo: Path, write: Write) -> None:
+def test_files_over_the_limit_are_named(repo: Path, write: Write) -> None:
     for number, directory in enumerate(("", "a", "a/b")):
         write(directory, f"text {number}")
     chain = read(repo, "a", "a/b", max_files=2)
@@ -102,7 +100,7 @@ def test_files_are_counted_from_the_root_and_the_rest_is_named(repo: Path, write
 
 
 @pytest.mark.acceptance("S1-14")
-def test_one_budget_runs_from_the_root_down_and_what_comes_after_it_is_named(repo: Path, write: Write) -> None:
+def test_files_over_the_byte_budget_are_named(repo: Path, write: Write) -> None:
     write("", "root")
     write("a", "nested")
     write("a/b", "x")
@@ -119,14 +117,12 @@ def test_one_budget_runs_from_the_root_down_and_what_comes_after_it_is_named(rep
     assert list(chain.named) == [f"{repo}/a/b/AGENTS.md"]
     # Where the bytes end with a file, the next one is not shown at all.
     assert texts(read(repo, "a", "a/b", max_bytes=10)) == ["root", "nested"]
-    block = agents_context([(file.place.path, file.text) for file in chain.files], chain.notes)
+    block = agents_context([(place.path, text) for place, text in chain.files], chain.notes)
     assert f"<note>{repo}/a/b/AGENTS.md is not shown: the limit is 7 bytes; read it yourself</note>" in block
 
 
 @pytest.mark.acceptance("S1-14")
-def test_a_character_that_does_not_fit_ends_the_chain_and_no_smaller_file_takes_its_place(
-    repo: Path, write: Write
-) -> None:
+def test_no_file_follows_the_one_that_exceeds_the_budget(repo: Path, write: Write) -> None:
     write("", "root")
     write("a", "あい")
     write("a/b", "x")
@@ -139,7 +135,7 @@ def test_a_character_that_does_not_fit_ends_the_chain_and_no_smaller_file_takes_
 
 @pytest.mark.acceptance("S1-14")
 @given(text=st.text(), max_bytes=st.integers(0, 40))
-def test_a_cut_is_the_longest_beginning_of_whole_characters_within_its_bytes(text: str, max_bytes: int) -> None:
+def test_truncation_keeps_whole_characters(text: str, max_bytes: int) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -150,6 +146,6 @@ def test_a_cut_is_the_longest_beginning_of_whole_characters_within_its_bytes(tex
     assert kept == text or len(text[: len(kept) + 1].encode()) > max_bytes
 
 
-def test_a_bom_and_carriage_returns_are_not_shown(repo: Path, write: Write) -> None:
+def test_byte_order_marks_and_carriage_returns_are_removed(repo: Path, write: Write) -> None:
     write("", "\ufeffone\r\ntwo\r\n")
     assert texts(read(repo)) == ["one\ntwo"]

@@ -22,7 +22,7 @@ def found(one: AgentsResolver, target: str) -> list[str]:
 
 
 @pytest.mark.acceptance("S1-5", "S1-6", "S1-7", "S1-8")
-def test_the_root_is_the_override_else_the_nearest_marker_else_here(tmp_path: Path) -> None:
+def test_the_root_is_the_override_or_the_nearest_marker(tmp_path: Path) -> None:
     top = tmp_path.resolve() / "top"
     deep = top / "a" / "b"
     deep.mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_the_root_is_the_override_else_the_nearest_marker_else_here(tmp_path: Pa
 
 
 @pytest.mark.acceptance("S1-9")
-def test_a_persons_own_settings_make_no_project_of_their_home(tmp_path: Path) -> None:
+def test_settings_in_the_home_do_not_make_it_a_project(tmp_path: Path) -> None:
     home = tmp_path.resolve() / "home"
     for directory in (".codelia", ".config/.git", ".config/.codelia", ".config/editor", "work"):
         (home / directory).mkdir(parents=True)
@@ -52,13 +52,13 @@ def test_a_persons_own_settings_make_no_project_of_their_home(tmp_path: Path) ->
 
 
 @pytest.mark.acceptance("S1-10")
-def test_the_sandboxs_root_is_another_matter(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sandbox_root_does_not_change_the_project(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODELIA_SANDBOX_ROOT", "/")
     assert resolver(repo).project.root == str(repo)
 
 
 @pytest.mark.acceptance("S1-11", "S1-17", "S1-25", "S1-37")
-def test_the_first_load_is_read_once_and_stays(repo: Path, write: Write) -> None:
+def test_the_initial_block_is_read_once(repo: Path, write: Write) -> None:
     write("", "Root.", mtime_ms=1_000)
     write("packages/foo", "Foo.", mtime_ms=2_000)
     one = resolver(repo / "packages" / "foo")
@@ -75,7 +75,7 @@ def test_the_first_load_is_read_once_and_stays(repo: Path, write: Write) -> None
 
 
 @pytest.mark.acceptance("S1-18", "S1-27")
-def test_what_is_switched_off_says_nothing(repo: Path, write: Write) -> None:
+def test_a_disabled_resolver_returns_nothing(repo: Path, write: Write) -> None:
     write("a")
     off = resolver(repo / "a", enabled=False)
     assert off.initial().text == ""
@@ -86,7 +86,7 @@ def test_what_is_switched_off_says_nothing(repo: Path, write: Write) -> None:
 
 
 @pytest.mark.acceptance("S1-19", "S1-20", "S1-22", "S1-25", "S1-40")
-def test_an_uncovered_path_gives_what_is_new_there_and_only_once(repo: Path, write: Write) -> None:
+def test_new_files_for_a_path_are_returned_once(repo: Path, write: Write) -> None:
     write("", "Root.", mtime_ms=1_000)
     write("feature", "Feature.", mtime_ms=2_000)
     write("feature/sub", "Sub.", mtime_ms=3_000)
@@ -106,7 +106,7 @@ def test_an_uncovered_path_gives_what_is_new_there_and_only_once(repo: Path, wri
 
 
 @pytest.mark.acceptance("S1-23")
-def test_a_known_file_that_changed_comes_again(repo: Path, write: Write) -> None:
+def test_a_changed_file_is_returned_again(repo: Path, write: Write) -> None:
     write("", "Root.", mtime_ms=1_000)
     one = resolver(repo)
     one.initial()
@@ -117,7 +117,7 @@ def test_a_known_file_that_changed_comes_again(repo: Path, write: Write) -> None
 
 
 @pytest.mark.acceptance("S1-21", "S1-28")
-def test_a_target_may_be_missing_a_directory_absolute_or_relative(repo: Path, write: Write) -> None:
+def test_a_target_may_be_missing_or_a_directory(repo: Path, write: Write) -> None:
     write("a")
     for target in ("a/new/deep/file.py", "a", str(repo / "a"), str(repo / "a" / "x"), "./a/../a/x", "a/"):
         one = resolver(repo)
@@ -125,7 +125,7 @@ def test_a_target_may_be_missing_a_directory_absolute_or_relative(repo: Path, wr
 
 
 @pytest.mark.acceptance("S1-24")
-def test_one_call_returns_so_many_and_the_next_the_rest(repo: Path, write: Write) -> None:
+def test_a_call_returns_a_limited_number_of_files(repo: Path, write: Write) -> None:
     for directory in ("", "a", "a/b"):
         write(directory)
     one = resolver(repo, resolver={"maxFilesPerResolve": 2})
@@ -136,7 +136,7 @@ def test_one_call_returns_so_many_and_the_next_the_rest(repo: Path, write: Write
 
 @pytest.mark.acceptance("S1-26")
 @pytest.mark.parametrize("target", ["..", "../other/x", "/etc/hosts", "/", "link/x"])
-def test_outside_the_root_nothing_applies(repo: Path, write: Write, target: str) -> None:
+def test_targets_outside_the_root_have_no_files(repo: Path, write: Write, target: str) -> None:
     (repo.parent / "other").mkdir()
     (repo.parent / "other" / "AGENTS.md").write_text("Not mine.", encoding="utf-8")
     (repo / "link").symlink_to(repo.parent / "other")
@@ -146,7 +146,7 @@ def test_outside_the_root_nothing_applies(repo: Path, write: Write, target: str)
 
 
 @pytest.mark.acceptance("S1-20")
-def test_an_agents_md_is_not_told_to_who_reads_it(repo: Path, write: Write) -> None:
+def test_reading_an_agents_md_marks_it_as_known(repo: Path, write: Write) -> None:
     write("", "Root.")
     write("a", "A.")
     one = resolver(repo)
@@ -155,7 +155,7 @@ def test_an_agents_md_is_not_told_to_who_reads_it(repo: Path, write: Write) -> N
     assert found(one, "a/x") == []
 
 
-def test_cycles_pipes_and_links_out_are_no_candidates(repo: Path, write: Write, tmp_path: Path) -> None:
+def test_cycles_pipes_and_outward_links_are_ignored(repo: Path, write: Write, tmp_path: Path) -> None:
     (repo / "loop").symlink_to(repo)
     (repo / "a").mkdir()
     os.mkfifo(repo / "a" / "AGENTS.md")
@@ -173,7 +173,7 @@ def test_cycles_pipes_and_links_out_are_no_candidates(repo: Path, write: Write, 
 
 
 @pytest.mark.acceptance("S1-25")
-def test_two_sessions_know_nothing_of_each_other_and_a_saved_one_goes_on(repo: Path, write: Write) -> None:
+def test_sessions_are_separate_and_can_be_resumed(repo: Path, write: Write) -> None:
     write("a")
     one, other = resolver(repo), resolver(repo)
     assert found(one, "a/x") == ["a/AGENTS.md"]
@@ -183,7 +183,7 @@ def test_two_sessions_know_nothing_of_each_other_and_a_saved_one_goes_on(repo: P
 
 
 @pytest.mark.acceptance("S1-12", "S1-22")
-def test_a_file_of_blanks_is_not_offered_after_it_was_noted(repo: Path, write: Write) -> None:
+def test_a_blank_file_is_noted_once(repo: Path, write: Write) -> None:
     write("", " \n\t\n")
     write("a", "")
     one = resolver(repo)
@@ -197,7 +197,7 @@ def test_a_file_of_blanks_is_not_offered_after_it_was_noted(repo: Path, write: W
 
 
 @pytest.mark.acceptance("S1-11", "S1-22")
-def test_one_file_under_two_names_is_told_once(repo: Path, write: Write) -> None:
+def test_a_file_with_two_names_is_returned_once(repo: Path, write: Write) -> None:
     first = write("", "Same.")
     for directory in ("a", "a/b"):
         (repo / directory).mkdir()
@@ -213,7 +213,7 @@ def test_one_file_under_two_names_is_told_once(repo: Path, write: Write) -> None
     assert found(moved, "x") == []
 
 
-def test_an_agents_md_is_read_whole_and_nothing_else(repo: Path, write: Write, tmp_path: Path) -> None:
+def test_only_an_agents_md_can_be_read(repo: Path, write: Write, tmp_path: Path) -> None:
     write("a", "A.\r\n" + "é" * 50_000)
     (repo / "docs").mkdir()
     (repo / "docs" / "rules.md").write_text("Shared.", encoding="utf-8")
@@ -234,7 +234,7 @@ def test_an_agents_md_is_read_whole_and_nothing_else(repo: Path, write: Write, t
 
 
 @pytest.mark.acceptance("S1-25", "S1-33")
-def test_a_session_that_was_taken_up_is_told_nothing_that_it_knows(repo: Path, write: Write) -> None:
+def test_a_resumed_session_returns_no_known_files(repo: Path, write: Write) -> None:
     for directory in ("", "a", "b", "c"):
         write(directory, "Rules.", mtime_ms=1_000)
     before = resolver(repo)
@@ -254,9 +254,7 @@ def test_a_session_that_was_taken_up_is_told_nothing_that_it_knows(repo: Path, w
 
 @pytest.mark.acceptance("S1-17", "S1-20", "S1-33")
 @pytest.mark.parametrize("limit", [{"maxFiles": 1}, {"maxBytes": 6}])
-def test_what_the_first_block_had_no_room_for_is_no_change_and_still_applies(
-    repo: Path, write: Write, limit: dict[str, int]
-) -> None:
+def test_files_over_the_initial_limit_are_returned_later(repo: Path, write: Write, limit: dict[str, int]) -> None:
     write("", "Rules.", mtime_ms=1_000)
     write("a", "More.", mtime_ms=1_000)
     before = resolver(repo / "a", initial=limit)
@@ -272,7 +270,7 @@ def test_what_the_first_block_had_no_room_for_is_no_change_and_still_applies(
 
 
 @pytest.mark.acceptance("S1-33")
-def test_a_resumed_session_is_told_what_changed_and_nothing_where_nothing_did(repo: Path, write: Write) -> None:
+def test_a_resumed_session_reports_changes_only(repo: Path, write: Write) -> None:
     write("", "Root.", mtime_ms=1_000)
     write("b", "B.", mtime_ms=2_000)
     before = resolver(repo)
@@ -292,9 +290,7 @@ def test_a_resumed_session_is_told_what_changed_and_nothing_where_nothing_did(re
     assert f"- {repo}/AGENTS.md (mtime: 5000)" in resolver(repo).resume_diff(before.state)
 
 
-def test_a_directory_that_is_none_is_told_and_one_that_was_deleted_is_survived(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_working_directory_is_reported(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for cwd in (str(repo / "none"), "a\0b"):
         with pytest.raises(InvalidArgument, match="is not a directory"):
             AgentsResolver(cwd)

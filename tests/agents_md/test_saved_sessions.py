@@ -14,7 +14,7 @@ def state(cwd: str) -> AgentsState:
     return AgentsState(cwd=cwd, root="/r", markers=(".git",), covered=("/r",), loaded={"/r/AGENTS.md": 5})
 
 
-def test_a_state_is_found_by_its_handle_and_caller_alone(tmp_path: Path) -> None:
+def test_a_state_is_found_by_handle_and_caller(tmp_path: Path) -> None:
     saved = SavedSessions(str(tmp_path / "sessions"))
     assert saved.find("h", caller="") is None
     saved.save("h", state("/r/a"), caller="ada")
@@ -30,7 +30,7 @@ def test_a_state_is_found_by_its_handle_and_caller_alone(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"cwd": 1}', b'{"cwd": "/", "root": "/", "markers": [], "more": 1}'])
-def test_what_is_no_state_is_as_if_it_were_not_there(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_state_is_ignored(tmp_path: Path, content: bytes) -> None:
     saved = SavedSessions(str(tmp_path))
     saved.save("h", state("/r"), caller="")
     (file,) = tmp_path.iterdir()

@@ -27,7 +27,7 @@ WHOLE = {
 
 
 @pytest.mark.acceptance("S1-1")
-def test_the_configuration_has_the_seeds_keys_and_every_one_may_be_left_out() -> None:
+def test_every_key_of_the_configuration_is_optional() -> None:
     config = AgentsConfig.model_validate(WHOLE)
     assert config.model_dump(mode="json") == WHOLE
     assert AgentsConfig.model_validate({}) == AgentsConfig()
@@ -52,13 +52,13 @@ def test_the_configuration_has_the_seeds_keys_and_every_one_may_be_left_out() ->
         [],
     ],
 )
-def test_a_malformed_configuration_is_refused(written: Any) -> None:
+def test_a_malformed_configuration_is_rejected(written: Any) -> None:
     with pytest.raises(ValidationError):
         AgentsConfig.model_validate(written)
 
 
 @pytest.mark.acceptance("S1-2")
-def test_what_a_resolve_returns_is_strict() -> None:
+def test_resolved_files_are_validated_strictly() -> None:
     file = {"path": "/r/AGENTS.md", "mtimeMs": 1, "sizeBytes": 2}
     assert ResolvedAgents.model_validate({"files": [file]}).model_dump(mode="json") == {"files": [file]}
     # A number of milliseconds as another host has it.
@@ -80,7 +80,7 @@ def test_what_a_resolve_returns_is_strict() -> None:
 
 
 @pytest.mark.acceptance("S1-3", "S1-35")
-def test_the_types_of_reminders_are_the_seeds_four() -> None:
+def test_there_are_four_types_of_reminders() -> None:
     assert [one.value for one in SystemReminderType] == [
         "agents.resolve.paths",
         "session.resume.diff",
@@ -90,7 +90,7 @@ def test_the_types_of_reminders_are_the_seeds_four() -> None:
 
 
 @pytest.mark.acceptance("S1-4")
-def test_every_type_exports_its_json_schema() -> None:
+def test_every_type_has_a_json_schema() -> None:
     schemas = json_schemas()
     assert list(schemas) == [one.__name__ for one in TYPES]
     assert all(schema["additionalProperties"] is False for schema in schemas.values())
@@ -98,7 +98,7 @@ def test_every_type_exports_its_json_schema() -> None:
 
 
 @pytest.mark.acceptance("S1-1", "S1-4")
-def test_a_configuration_comes_from_json_or_from_a_file(tmp_path: Any) -> None:
+def test_a_configuration_is_json_or_a_file(tmp_path: Any) -> None:
     path = tmp_path / "agents.json"
     path.write_text('{"initial": {"maxFiles": 3}}', encoding="utf-8")
     assert read_config(str(path)) == read_config('{"initial": {"maxFiles": 3}}')

@@ -27,7 +27,7 @@ def found(one: AgentsResolver, target: str) -> list[str]:
     return [os.path.relpath(file.path, one.project.root) for file in one.resolve(target).files]
 
 
-def test_each_directory_has_one_resolver_and_the_own_one_stays(session: AgentsSession, repo: Path) -> None:
+def test_each_directory_has_one_resolver(session: AgentsSession, repo: Path) -> None:
     (repo / "a").mkdir()
     own, other = session.enter(), session.enter(str(repo / "a"))
     assert session.current() is other
@@ -36,7 +36,7 @@ def test_each_directory_has_one_resolver_and_the_own_one_stays(session: AgentsSe
     assert session.resolvers == (own, other)
 
 
-def test_a_session_keeps_a_few_directories_and_always_its_own(session: AgentsSession, repo: Path) -> None:
+def test_a_session_keeps_its_last_directories(session: AgentsSession, repo: Path) -> None:
     own, first = session.enter(), None
     for number in range(20):
         (repo / str(number)).mkdir()
@@ -48,7 +48,7 @@ def test_a_session_keeps_a_few_directories_and_always_its_own(session: AgentsSes
     assert session.enter() is own
 
 
-def test_no_directory_is_told_what_another_was(session: AgentsSession, repo: Path, write: Write) -> None:
+def test_files_known_in_one_directory_are_known_in_all(session: AgentsSession, repo: Path, write: Write) -> None:
     write("", "Root.")
     write("a", "A.")
     write("b", "B.")
@@ -61,7 +61,7 @@ def test_no_directory_is_told_what_another_was(session: AgentsSession, repo: Pat
     assert found(first, "b/x") == []
 
 
-def test_an_absolute_path_lies_in_the_innermost_project(session: AgentsSession, repo: Path, tmp_path: Path) -> None:
+def test_an_absolute_path_belongs_to_the_innermost_project(session: AgentsSession, repo: Path, tmp_path: Path) -> None:
     inner = repo / "vendor" / "lib"
     (inner / ".git").mkdir(parents=True)
     (inner / "src").mkdir()

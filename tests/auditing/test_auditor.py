@@ -48,7 +48,7 @@ def severities(hub: SkillHub, name: str) -> list[tuple[str, Risk]]:
     return [(one.rule, one.severity) for one in hub.load(name).warnings]
 
 
-def test_a_skill_is_audited_when_it_is_loaded_and_again_when_any_of_its_files_changed(
+def test_a_skill_is_audited_again_after_a_change(
     write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]
 ) -> None:
     directory = write_skill("one", body="Text")
@@ -60,9 +60,7 @@ def test_a_skill_is_audited_when_it_is_loaded_and_again_when_any_of_its_files_ch
         assert audited == ["one", "one"]
 
 
-def test_a_search_asks_what_is_known_and_audits_nothing(
-    write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]
-) -> None:
+def test_a_search_does_not_audit(write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]) -> None:
     write_skill("sorting", description="Sorts files by date.", body=HOSTILE)
     with hub_of(hub_environment) as hub:
         (hit,) = hub.search("sort files by date").hits
@@ -71,7 +69,7 @@ def test_a_search_asks_what_is_known_and_audits_nothing(
         assert [one.rule for one in hub.audited(hit.skill)] == ["override-instructions"]
 
 
-def test_what_was_found_is_kept_privately_for_the_next_process(
+def test_findings_are_kept_in_a_private_file(
     write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]
 ) -> None:
     write_skill("one", body=HOSTILE)
@@ -95,7 +93,7 @@ def test_what_was_found_is_kept_privately_for_the_next_process(
         f'{{"format": 3, "rules": {RULES_VERSION}, "skills": [1]}}',
     ],
 )
-def test_a_kept_file_that_is_damaged_or_of_other_rules_is_empty_and_replaced(tmp_path: Path, content: str) -> None:
+def test_a_damaged_or_outdated_file_is_replaced(tmp_path: Path, content: str) -> None:
     path = tmp_path / "audit.json"
     path.write_text(content)
     file, one = KeptFile(str(path)), KeptAudit("1", "s", (found("secrecy", "a", line=3),))
@@ -104,7 +102,7 @@ def test_a_kept_file_that_is_damaged_or_of_other_rules_is_empty_and_replaced(tmp
     assert KeptFile(str(path)).read() == {"/a": one}
 
 
-def test_two_processes_add_to_what_is_kept_and_the_oldest_make_room(tmp_path: Path) -> None:
+def test_two_processes_share_the_file_within_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "audit.json"
     one, other = KeptAudit("1", "s", ()), KeptAudit("2", "s", ())
     KeptFile(str(path)).add({"/a": one, "/b": one}, most=10)
@@ -113,7 +111,7 @@ def test_two_processes_add_to_what_is_kept_and_the_oldest_make_room(tmp_path: Pa
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_only_a_skill_that_changed_is_audited_and_names_are_compared_again(
+def test_only_changed_skills_are_audited(
     write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]
 ) -> None:
     write_skill("one", body=HOSTILE)
@@ -133,7 +131,7 @@ def test_only_a_skill_that_changed_is_audited_and_names_are_compared_again(
         assert auditor.known(strange) == ()
 
 
-def test_a_server_audits_behind_the_index(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
+def test_a_server_audits_in_the_background(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
     write_skill("code-review", body="Text")
     write_skill("c0de-review", body=RISKY)
     with hub_of(hub_environment | {"SKILLHUB_AUDIT": "block"}, background=True) as hub:
@@ -149,9 +147,7 @@ def test_a_server_audits_behind_the_index(write_skill: SkillWriter, hub_environm
         assert {one.rule for one in found} == {"download-run", "name-look-alike"}
 
 
-def test_block_withholds_what_is_critical_everywhere_and_says_why(
-    write_skill: SkillWriter, hub_environment: dict[str, str]
-) -> None:
+def test_block_withholds_critical_skills_everywhere(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
     write_skill("bad", description="Sorts files by date.", body=HOSTILE)
     write_skill("good", description="Sorts files by name.", body=RISKY)
     with hub_of(hub_environment | {"SKILLHUB_AUDIT": "block"}) as hub:
@@ -172,18 +168,14 @@ def test_block_withholds_what_is_critical_everywhere_and_says_why(
         assert count_skills(*hub.snapshot_and_policy()).sentence() == "1 served; 1 withheld by the audit"
 
 
-def test_block_lets_the_namesake_answer_that_the_audit_does_not_withhold(
-    write_skill: SkillWriter, hub_environment: dict[str, str]
-) -> None:
+def test_block_lets_a_clean_namesake_answer(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
     write_skill("same", directory="a/same", body=HOSTILE)
     write_skill("same", directory="b/same", body="Text")
     with hub_of(hub_environment | {"SKILLHUB_AUDIT": "block"}) as hub:
         assert hub.load("same").skill.directory.endswith("b/same")
 
 
-def test_block_withholds_a_skill_whose_script_became_hostile_after_it_was_found(
-    write_skill: SkillWriter, hub_environment: dict[str, str]
-) -> None:
+def test_block_withholds_a_skill_that_became_hostile(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
     directory = write_skill("one", body="Text")
     with hub_of(hub_environment | {"SKILLHUB_AUDIT": "block"}) as hub:
         hub.load("one")
@@ -193,7 +185,7 @@ def test_block_withholds_a_skill_whose_script_became_hostile_after_it_was_found(
         assert hub.skills() == ()
 
 
-def test_what_a_person_accepted_is_served_and_not_told_until_a_file_changes(
+def test_accepted_findings_are_silent_until_a_file_changes(
     write_skill: SkillWriter, hub_environment: dict[str, str]
 ) -> None:
     directory = write_skill("one", body=HOSTILE)
@@ -214,7 +206,7 @@ def test_what_a_person_accepted_is_served_and_not_told_until_a_file_changes(
             hub.load("one")
 
 
-def test_off_audits_nothing(write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]) -> None:
+def test_off_disables_the_audit(write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]) -> None:
     write_skill("one", body=HOSTILE)
     with hub_of(hub_environment | {"SKILLHUB_AUDIT": "off"}) as hub:
         assert (hub.auditor, hub.load("one").warnings, audited) == (None, (), [])

@@ -56,10 +56,10 @@ def worst(path: str, text: str) -> Risk:
 
 
 @pytest.mark.parametrize(("path", "text"), HONEST.values(), ids=HONEST.keys())
-def test_a_phrase_that_is_no_order_is_not_critical(path: str, text: str) -> None:
+def test_cited_phrases_are_not_critical(path: str, text: str) -> None:
     assert worst(path, text) is not Risk.CRITICAL
 
 
 @pytest.mark.parametrize(("path", "text"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_an_order_that_pretends_to_be_none_is_critical(path: str, text: str) -> None:
+def test_disguised_orders_are_critical(path: str, text: str) -> None:
     assert worst(path, text) is Risk.CRITICAL

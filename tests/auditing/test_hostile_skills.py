@@ -26,19 +26,19 @@ def worst(skill: HostileSkill, directory: Path) -> int:
     return min((one.severity.rank for one in findings), default=len(Risk))
 
 
-def test_every_skill_that_the_detectors_were_developed_on_is_found(tmp_path: Path) -> None:
+def test_every_hostile_development_skill_is_found(tmp_path: Path) -> None:
     missed = [f"{one.pattern}/{one.case}" for one in read_table("tuned") if worst(one, tmp_path) > Risk.HIGH.rank]
     assert missed == []
 
 
-def test_of_the_skills_that_were_held_out_nearly_all_are_found_and_half_are_critical(tmp_path: Path) -> None:
+def test_nearly_all_held_out_hostile_skills_are_found(tmp_path: Path) -> None:
     ranks = [worst(one, tmp_path) for one in read_table("held-out")]
     assert len(ranks) >= 120
     assert sum(rank <= Risk.HIGH.rank for rank in ranks) >= 0.95 * len(ranks)
     assert sum(rank == Risk.CRITICAL.rank for rank in ranks) >= 0.45 * len(ranks)
 
 
-def test_the_guides_figures_are_those_of_today(tmp_path: Path) -> None:
+def test_the_documented_figures_are_current(tmp_path: Path) -> None:
     figures = json.loads(RESULTS.read_text(encoding="utf-8"))
     for table in ("held-out", "tuned", "another-hand"):
         for pattern, own in by_pattern(read_table(table)).items():
@@ -50,7 +50,7 @@ def test_the_guides_figures_are_those_of_today(tmp_path: Path) -> None:
             }, pattern
 
 
-def test_of_honest_skills_that_look_hostile_none_is_critical_and_few_are_warned_of(tmp_path: Path) -> None:
+def test_benign_look_alikes_are_not_critical(tmp_path: Path) -> None:
     ranks = [worst(one, tmp_path) for one in read_table("another-hand-benign")]
     assert min(ranks) >= Risk.HIGH.rank
     assert sum(rank == Risk.HIGH.rank for rank in ranks) <= 0.25 * len(ranks)
@@ -61,7 +61,7 @@ def audits(corpus: Path) -> list[SkillAudit]:
     return [audit_skill(str(file.parent)) for file in sorted(corpus.rglob("SKILL.md"))[::3]]
 
 
-def test_fewer_than_one_in_five_hundred_real_skills_is_critical(audits: list[SkillAudit]) -> None:
+def test_at_most_0_2_percent_of_real_skills_are_critical(audits: list[SkillAudit]) -> None:
     assert len(audits) > 600
     assert sum(one.has(Risk.CRITICAL) for one in audits) < 0.002 * len(audits)
     assert sum(one.has(Risk.HIGH) for one in audits) < 0.05 * len(audits)

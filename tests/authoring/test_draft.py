@@ -30,7 +30,7 @@ def checked(directory: Path, files: dict[str, bytes]) -> ValidationResult:
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("reference", [True, False])
 @pytest.mark.parametrize("name", ["pdf-tables", "on", "123", "請求書"])
-def test_a_draft_breaks_no_rule_once_it_is_written_and_names_each_of_its_files(
+def test_a_completed_draft_is_valid_and_names_its_files(
     tmp_path: Path, name: str, script: bool, reference: bool
 ) -> None:
     files = draft_files(name, described(AWKWARD, name), script=script, reference=reference)
@@ -41,7 +41,7 @@ def test_a_draft_breaks_no_rule_once_it_is_written_and_names_each_of_its_files(
     assert (result.name, result.findings) == (name, ())
 
 
-def test_the_script_of_a_draft_runs(tmp_path: Path) -> None:
+def test_the_script_of_a_draft_works(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(draft_files("one", "", script=True, reference=False)[SCRIPT], encoding="utf-8")
     done = subprocess.run([sys.executable, script, "-"], input=b"a\nb\n", capture_output=True, check=True, timeout=60)
@@ -62,12 +62,12 @@ def test_the_script_of_a_draft_runs(tmp_path: Path) -> None:
         ("PDFの表が必要なときに使う", "PDFの表が必要なときに使う"),
     ],
 )
-def test_a_description_that_does_not_say_when_gets_a_sentence_that_does(typed: str, description: str) -> None:
+def test_a_description_is_completed_with_when_to_use_it(typed: str, description: str) -> None:
     assert described(typed, "pdf-tables") == description
 
 
 @pytest.mark.parametrize("description", [None, AWKWARD])
-def test_an_example_by_another_name_breaks_no_rule_and_keeps_the_rest(tmp_path: Path, description: str | None) -> None:
+def test_a_renamed_example_is_valid(tmp_path: Path, description: str | None) -> None:
     for example in examples():
         files = dict(files_of(example))
         before = files[SKILL_FILE].decode()
@@ -78,6 +78,6 @@ def test_an_example_by_another_name_breaks_no_rule_and_keeps_the_rest(tmp_path: 
         assert len(old - new) == len(new - old) == (1 if description is None else 2)
 
 
-def test_a_text_without_frontmatter_is_no_example() -> None:
+def test_a_text_without_frontmatter_cannot_be_renamed() -> None:
     with pytest.raises(ValueError, match="no frontmatter"):
         renamed("# A title\n", "another", None)

@@ -30,12 +30,12 @@ def test_the_list_has_the_specified_form() -> None:
 
 
 @pytest.mark.acceptance("S3-31")
-def test_a_list_of_none_says_so() -> None:
+def test_an_empty_list_says_none() -> None:
     assert render_available_skills([]) == "Available Skills: (none)"
 
 
 @pytest.mark.acceptance("S3-32")
-def test_a_model_sees_neither_paths_nor_controls_nor_meta(write_skill: SkillWriter) -> None:
+def test_the_list_has_no_paths_controls_or_metadata(write_skill: SkillWriter) -> None:
     root = write_skill(
         "shown",
         "What it does.",
@@ -47,7 +47,7 @@ def test_a_model_sees_neither_paths_nor_controls_nor_meta(write_skill: SkillWrit
 
 
 @pytest.mark.acceptance("S3-32")
-def test_what_is_not_for_models_is_not_in_the_list(write_skill: SkillWriter) -> None:
+def test_skills_not_for_models_are_left_out(write_skill: SkillWriter) -> None:
     root = write_skill("kept", extra="disable-model-invocation: true").parent
     index = build_index([str(root)])
     assert [entry.name for entry in index.skills] == ["kept"]
@@ -55,7 +55,7 @@ def test_what_is_not_for_models_is_not_in_the_list(write_skill: SkillWriter) -> 
 
 
 @pytest.mark.acceptance("S3-12")
-def test_markup_and_separators_are_escaped_and_quotes_are_left() -> None:
+def test_markup_and_separators_are_escaped() -> None:
     text = render_available_skills([("a|b", "hub", "Says \"<b>\" & '|' |\n- name=x | source=builtin")])
     assert text.endswith(
         "- name=a&#124;b | source=hub | description="
@@ -64,12 +64,12 @@ def test_markup_and_separators_are_escaped_and_quotes_are_left() -> None:
     assert text.count("\n") == 1
 
 
-def test_every_script_is_shown_as_it_is_written() -> None:
+def test_every_script_is_shown_unchanged() -> None:
     assert "description=PDFファイルを処理。🧪" in render_available_skills([("pdf", "hub", "PDFファイルを処理。🧪")])
 
 
 @given(skills=st.lists(st.tuples(st.text(), st.text(), st.text()), min_size=1, max_size=4))
-def test_whatever_the_values_are_each_skill_is_one_line_of_three_fields(skills: list[tuple[str, str, str]]) -> None:
+def test_each_skill_is_one_line_of_three_fields(skills: list[tuple[str, str, str]]) -> None:
     header, *lines = render_available_skills(skills).split("\n")
     assert header == "Available Skills:"
     assert len(lines) == len(skills)

@@ -1,11 +1,10 @@
-"""A list of skills and the card share one budget: nothing twice or over it, and no room unused that would hold more."""
+"""A list of skills and the card share one byte budget."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 
 import pytest
 from hypothesis import given
@@ -24,7 +23,7 @@ from skillhub_mcp.disclosure.catalogue import (
 )
 from skillhub_mcp.skills.model import Skill
 
-NOW = CardContext(date(2026, 11, 22))
+NOW = CardContext()
 
 
 def entries_of(skills: Sequence[Skill]) -> dict[str, CatalogueEntry]:
@@ -42,7 +41,7 @@ def library(count: int, length: int, *, start: int = 0) -> list[Skill]:
     return [skill(f"skill-{number:03}", f"{number:03} " + "d" * (length - 4)) for number in range(start, start + count)]
 
 
-def test_a_skill_leaves_the_card_when_the_list_has_it_and_stays_when_it_has_no_room() -> None:
+def test_a_skill_is_in_the_list_or_on_the_card() -> None:
     skills = library(6, 100)
     text = list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=1_400)
     in_list = text.count("<name>")
@@ -52,27 +51,27 @@ def test_a_skill_leaves_the_card_when_the_list_has_it_and_stays_when_it_has_no_r
     assert list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=4_000).count("<name>") == 6
 
 
-def test_a_skill_that_the_card_cannot_have_is_in_the_list_first() -> None:
+def test_skills_without_a_card_entry_come_first_in_the_list() -> None:
     shared, alone = library(5, 100), library(2, 100, start=5)
     text = list_and_card(entries_of([*shared, *alone]), shared, NOW, as_list, max_bytes=1_900)
     assert [f"<name>{one.name}</name>" in text for one in alone] == [True, True]
     assert [text.count(one.description) for one in (*shared, *alone)] == [1] * 7
 
 
-def test_skills_that_only_the_list_can_have_are_shortened_rather_than_left_out() -> None:
+def test_list_only_skills_are_shortened_before_they_are_omitted() -> None:
     shared, alone = library(2, 100), library(6, 300, start=2)
     text = list_and_card(entries_of([*shared, *alone]), shared, NOW, as_list, max_bytes=2_000)
     assert sum(f"<name>{one.name}</name>" in text for one in alone) >= 5
     assert [text.count(one.description) for one in shared] == [1] * 2
 
 
-def test_a_list_of_which_nothing_fits_leaves_its_room_to_the_card() -> None:
+def test_the_card_gets_the_room_of_an_empty_list() -> None:
     skills = library(4, 150)
     text = list_and_card(entries_of(skills), skills, NOW, as_list, max_bytes=700)
     assert text == render_card(skills, NOW, max_bytes=700)
 
 
-def test_a_second_list_leaves_what_it_does_not_need_to_the_first() -> None:
+def test_the_first_list_gets_what_the_second_leaves() -> None:
     many = list(entries_of(library(40, 100)).values())
 
     def write(used: int, max_bytes: int) -> str:
@@ -94,7 +93,7 @@ lengths = st.lists(st.integers(10, 260), max_size=12)
 
 @pytest.mark.slow
 @given(lengths=lengths, only_listed=st.integers(0, 3), unlisted=st.integers(0, 4), max_bytes=st.integers(0, 4_000))
-def test_nothing_is_over_twice_out_of_order_or_unused(
+def test_list_and_card_fill_the_budget_without_duplicates(
     lengths: list[int], only_listed: int, unlisted: int, max_bytes: int
 ) -> None:
     skills = [one for number, length in enumerate(lengths) for one in library(1, length, start=number)]
@@ -116,7 +115,7 @@ def test_nothing_is_over_twice_out_of_order_or_unused(
     list_text = text.partition("\n\nSkills: ")[0] if in_list else ""
     missing = [one for one in listed if one not in in_list and one not in in_card]
     if missing and in_list:
-        # What is unused is too little for one more entry of the list.
+        # The unused room is too small for another entry.
         ranked = [
             replace(entry, importance=(directory in {one.directory for one in carded},))
             for directory, entry in entries_of(listed).items()

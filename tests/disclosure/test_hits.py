@@ -20,12 +20,12 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=300).map("".join)
 
 
 @given(SCORES)
-def test_some_hits_from_the_first_on_are_shown_and_five_where_there_are(scores: list[float]) -> None:
+def test_at_least_five_hits_are_shown(scores: list[float]) -> None:
     assert min(5, len(scores)) <= shown(scores) <= len(scores)
 
 
 @given(SCORES, st.floats(0, 1))
-def test_a_likelier_hit_hides_none_that_was_shown(scores: list[float], other: float) -> None:
+def test_a_higher_score_never_hides_a_shown_hit(scores: list[float], other: float) -> None:
     """One more hit is shown, or was not worth it; the others stay."""
     assert shown(scores) <= shown(sorted([*scores, min([other, *scores[:1]])], reverse=True)) <= shown(scores) + 1
 
@@ -45,21 +45,21 @@ def test_a_likelier_hit_hides_none_that_was_shown(scores: list[float], other: fl
         ([], 0),
     ],
 )
-def test_fewer_are_shown_where_the_first_is_clear(scores: list[float], many: int) -> None:
+def test_a_clear_first_hit_shortens_the_answer(scores: list[float], many: int) -> None:
     assert shown(scores) == many
 
 
 # How much
 
 
-def test_three_descriptions_are_whole_and_the_others_as_far_as_tells_them_apart() -> None:
+def test_three_descriptions_are_whole_and_the_others_brief() -> None:
     texts = [f"Skill number {number} does this. " + "It is used for much else. " * 30 for number in range(5)]
     told = descriptions(texts)
     assert told[:3] == [text.strip() for text in texts[:3]]
     assert all(100 < len(text) <= 170 and text.endswith("else. …") for text in told[3:])
 
 
-def test_descriptions_that_would_read_alike_are_told_further() -> None:
+def test_equal_brief_descriptions_are_extended() -> None:
     head = "Provides instructions for implementing, integrating, or configuring the software kit for mobile apps, " * 2
     texts = ["First.", "Second.", "Third.", f"{head}banner ads.", f"{head}rewarded ads.", f"Another: {head}"]
     told = descriptions(texts)
@@ -68,7 +68,7 @@ def test_descriptions_that_would_read_alike_are_told_further() -> None:
 
 
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 3))
-def test_what_is_told_is_harmless_bounded_and_distinct(texts: list[str], whole: int) -> None:
+def test_descriptions_are_sanitized_bounded_and_distinct(texts: list[str], whole: int) -> None:
     told = descriptions(texts, whole=whole)
     seen = [for_model(text) for text in texts]
     assert len(told) == len(texts)
@@ -96,5 +96,5 @@ def test_what_is_told_is_harmless_bounded_and_distinct(texts: list[str], whole: 
         ("x" * 60, "x" * 39 + "…"),
     ],
 )  # fmt: skip
-def test_a_text_is_cut_after_a_sentence_or_a_word(text: str, cut: str) -> None:
+def test_a_text_is_truncated_after_a_sentence_or_a_word(text: str, cut: str) -> None:
     assert in_brief(text, 40) == cut

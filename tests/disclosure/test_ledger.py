@@ -11,7 +11,7 @@ from skillhub_mcp.disclosure.ledger import Ledger, Piece, Shown
 from skillhub_mcp.errors import InvalidArgument
 
 
-def test_showings_of_one_thing_add_up_and_the_last_version_counts() -> None:
+def test_repeated_entries_add_up_with_the_last_version() -> None:
     ledger = Ledger()
     ledger.record("skill", "pdf", "/s/pdf", "word " * 40, mtime_ms=1.0)
     ledger.record("file", "pdf/a.md", "/s/pdf/a.md", "text")
@@ -22,7 +22,7 @@ def test_showings_of_one_thing_add_up_and_the_last_version_counts() -> None:
     assert [one.name for one in ledger.entries()] == ["pdf/a.md", "pdf"]
 
 
-def test_parts_add_up_to_the_whole_as_long_as_it_stays_the_same() -> None:
+def test_parts_of_one_version_add_up_to_the_whole() -> None:
     ledger = Ledger()
 
     def show(part: int, parts: int, mtime_ms: float = 1.0) -> Shown:
@@ -42,7 +42,7 @@ def test_parts_add_up_to_the_whole_as_long_as_it_stays_the_same() -> None:
     assert (whole.is_complete, whole.opening) == (True, "all of it")
 
 
-def test_pieces_of_two_versions_do_not_add_up_and_the_later_is_refused() -> None:
+def test_pieces_of_two_versions_do_not_add_up() -> None:
     ledger = Ledger()
 
     def show(start: int, digest: str) -> Shown:
@@ -60,7 +60,7 @@ def test_pieces_of_two_versions_do_not_add_up_and_the_later_is_refused() -> None
     assert show(1, "two").is_complete
 
 
-def test_a_session_without_end_does_not_grow_without_end() -> None:
+def test_a_ledger_is_bounded() -> None:
     ledger = Ledger()
     for number in range(5_000):
         ledger.record("file", "x", str(number), "")
@@ -69,7 +69,7 @@ def test_a_session_without_end_does_not_grow_without_end() -> None:
     assert ledger.last("file", "4999") is not None
 
 
-def test_threads_lose_nothing() -> None:
+def test_threads_lose_no_entries() -> None:
     ledger = Ledger()
 
     def show() -> None:

@@ -30,7 +30,7 @@ from skillhub_mcp.errors import InvalidArgument, SkillNotFound
         ("ki\u212a", "kik"),
     ],
 )
-def test_a_folder_of_that_name_is_found_however_either_is_written(
+def test_a_folder_name_matches_in_any_form(
     hub_environment: dict[str, str], write_skill: SkillWriter, folder: str, named: str
 ) -> None:
     write_skill("pdf-kit", "Fills in forms.", directory=folder)
@@ -41,7 +41,7 @@ def test_a_folder_of_that_name_is_found_however_either_is_written(
     assert "the folder of that name holds 'pdf-kit'" in failed.value.message
 
 
-def test_a_folder_of_another_name_is_none(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+def test_another_folder_name_does_not_match(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("pdf-kit", "Fills in forms.", directory="tools-x")
     with hub_of(hub_environment) as hub:
         for named in ("tools-y", "x", "tools", "ls-x"):
@@ -72,7 +72,7 @@ def _dangling(path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("named", ["otter", "Otter", "otter@hub"])
-def test_what_keeps_a_skill_from_being_read_is_told_to_who_asks_for_it(
+def test_an_unknown_name_explains_why_its_folder_is_refused(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     plant: Callable[[Path], None],
@@ -95,7 +95,7 @@ def test_what_keeps_a_skill_from_being_read_is_told_to_who_asks_for_it(
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads everything")
 @pytest.mark.parametrize(("mode", "what"), [(0, "a folder"), (0o444, "the SKILL.md of a folder")])
-def test_a_folder_that_may_not_be_read_is_told_to_who_asks_for_it(
+def test_an_unknown_name_explains_that_its_folder_is_unreadable(
     hub_environment: dict[str, str], write_skill: SkillWriter, mode: int, what: str
 ) -> None:
     write_skill("walrus")
@@ -110,7 +110,7 @@ def test_a_folder_that_may_not_be_read_is_told_to_who_asks_for_it(
 
 
 @pytest.mark.parametrize("named", ["", " ", "\u3000\t"])
-def test_an_empty_name_is_told_to_be_one(hub_environment: dict[str, str], write_skill: SkillWriter, named: str) -> None:
+def test_an_empty_name_is_an_error(hub_environment: dict[str, str], write_skill: SkillWriter, named: str) -> None:
     write_skill("pdf-kit", "Fills in forms.")
     with hub_of(hub_environment) as hub:
         for ask in (hub.load, lambda name: hub.read_file(name, "a.md")):
@@ -132,7 +132,7 @@ def test_an_empty_name_is_told_to_be_one(hub_environment: dict[str, str], write_
         ("elsewhere@user", "the source 'user' has no skill of that name"),
     ],
 )
-def test_why_another_name_is_meant_is_true(
+def test_the_reason_for_a_suggested_name_is_correct(
     hub_environment: dict[str, str], write_skill: SkillWriter, named: str, reason: str
 ) -> None:
     write_skill("tools")

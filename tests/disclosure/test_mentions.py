@@ -52,7 +52,7 @@ def found(text: str, skills: list[Mentionable] | None = None, cwd: str = "/work"
         "日本語で$alpha-skill。",
     ],
 )
-def test_a_whole_token_mentions_its_skill_once(text: str) -> None:
+def test_a_whole_token_mentions_a_skill_once(text: str) -> None:
     assert found(text) == ["/skills/alpha-skill"]
 
 
@@ -69,19 +69,19 @@ def test_a_whole_token_mentions_its_skill_once(text: str) -> None:
         "a$alpha-skill",
     ],
 )
-def test_anything_else_mentions_nothing(text: str) -> None:
+def test_other_text_is_not_a_mention(text: str) -> None:
     assert found(text) == []
 
 
 @pytest.mark.acceptance("S0-80")
 @pytest.mark.parametrize("text", ["$PATH", "$HOME", "$XDG_CONFIG_HOME", "echo $PATH:$HOME", "${PATH}", "$1", "$"])
-def test_environment_variables_are_no_mentions(text: str) -> None:
+def test_environment_variables_are_not_mentions(text: str) -> None:
     resolution = resolve_mentions(text, SKILLS, cwd="/work")
     assert (resolution.skills, resolution.unresolved) == ((), ())
 
 
 @pytest.mark.acceptance("S0-80")
-def test_names_of_any_script_and_wild_names_by_their_alias_are_found() -> None:
+def test_names_of_any_script_and_aliases_are_resolved() -> None:
     assert found("$日本語 を使って") == ["/skills/日本語"]
     assert found("$3d-print it") == ["/skills/3d-print"]
     assert found("$pdf処理を", [skill("pdf処理を"), skill("pdf")]) == ["/skills/pdf処理を"]
@@ -89,14 +89,14 @@ def test_names_of_any_script_and_wild_names_by_their_alias_are_found() -> None:
 
 
 @pytest.mark.acceptance("S0-81")
-def test_an_ambiguous_name_resolves_to_none_and_gives_its_candidates() -> None:
+def test_an_ambiguous_name_is_unresolved_with_candidates() -> None:
     resolution = resolve_mentions("$beta", SKILLS, cwd="/work")
     assert resolution.skills == ()
     assert resolution.unresolved == (Unresolved("$beta", "ambiguous", ("/a/beta", "/b/beta")),)
 
 
 @pytest.mark.parametrize("theirs", ["deploy", "Deploy"])
-def test_an_untrusted_skill_makes_no_name_of_the_users_ambiguous(theirs: str) -> None:
+def test_an_untrusted_skill_does_not_make_a_name_ambiguous(theirs: str) -> None:
     brought = skill(theirs, "/repo/deploy", awaits_trust=True)
     assert found("$deploy", [brought, skill("deploy")]) == ["/skills/deploy"]
     assert found("$deploy", [brought, skill("deploy", enabled=False)]) == []
@@ -115,12 +115,12 @@ def test_an_untrusted_skill_makes_no_name_of_the_users_ambiguous(theirs: str) ->
         "[$anything](</b/beta>)",
     ],
 )
-def test_a_path_beats_a_name(text: str) -> None:
+def test_a_path_takes_precedence_over_names(text: str) -> None:
     assert found(text) == ["/b/beta"]
 
 
 @pytest.mark.acceptance("S0-80", "S0-81")
-def test_a_path_with_parentheses_is_whole_and_a_link_without_the_sign_mentions_nothing() -> None:
+def test_a_linked_path_may_contain_parentheses() -> None:
     skills = [skill("beta", "/work/(scratch)"), BETA]
     assert found("[$beta]((scratch))", skills) == ["/work/(scratch)"]
     assert found("[beta]((scratch))", skills) == []
@@ -128,14 +128,14 @@ def test_a_path_with_parentheses_is_whole_and_a_link_without_the_sign_mentions_n
 
 
 @pytest.mark.acceptance("S0-81")
-def test_a_path_that_is_gone_is_not_replaced_by_the_name() -> None:
+def test_a_missing_path_does_not_fall_back_to_the_name() -> None:
     resolution = resolve_mentions("[$alpha-skill](/gone)", SKILLS, cwd="/work")
     assert resolution.skills == ()
     assert resolution.unresolved == (Unresolved("[$alpha-skill](/gone)", "unknown"),)
 
 
 @pytest.mark.acceptance("S0-82")
-def test_a_skill_that_is_off_is_known_and_not_given() -> None:
+def test_a_disabled_skill_is_unresolved() -> None:
     for text in ("$off", "[$off](/skills/off)"):
         resolution = resolve_mentions(text, SKILLS, cwd="/work")
         assert resolution.skills == ()
@@ -144,19 +144,19 @@ def test_a_skill_that_is_off_is_known_and_not_given() -> None:
     assert found("$beta", [BETA, skill("beta", "/b/beta", enabled=False)]) == ["/a/beta"]
 
 
-def test_an_unknown_name_gives_what_looks_like_it() -> None:
+def test_an_unknown_name_has_suggestions() -> None:
     (unresolved,) = resolve_mentions("$alpha-skil", SKILLS, cwd="/work").unresolved
     assert unresolved == Unresolved("$alpha-skil", "unknown", ("alpha-skill",))
 
 
-def test_a_link_of_the_file_system_leads_to_the_same_skill(tmp_path: Path) -> None:
+def test_a_symlink_resolves_to_the_same_skill(tmp_path: Path) -> None:
     real = tmp_path.resolve() / "real"
     real.mkdir()
     (tmp_path / "link").symlink_to(real)
     assert found("[$x](link)", [skill("x", str(real))], cwd=str(tmp_path)) == [str(real)]
 
 
-def test_a_skill_below_a_linked_root_is_mentioned_by_either_path(tmp_path: Path, write_skill: SkillWriter) -> None:
+def test_a_skill_below_a_linked_root_is_found_by_both_paths(tmp_path: Path, write_skill: SkillWriter) -> None:
     real = write_skill("x", root=tmp_path / "real")
     (tmp_path / "link").symlink_to("real")
     snapshot = scan(make_roots([str(tmp_path / "link")]), memory={}).snapshot
@@ -168,33 +168,33 @@ def test_a_skill_below_a_linked_root_is_mentioned_by_either_path(tmp_path: Path,
         assert found(f"[$x]({path})", mentionable) == [only.directory]
 
 
-def test_skills_come_in_the_order_of_the_text() -> None:
+def test_skills_are_in_the_order_of_the_text() -> None:
     assert found("/a/beta/SKILL.md then $alpha-skill") == ["/a/beta", "/skills/alpha-skill"]
 
 
 @given(st.text(alphabet="$[]()ab-/SKILL.md ~\\`", max_size=200))
-def test_no_text_is_too_odd_and_the_same_text_resolves_the_same(text: str) -> None:
+def test_any_text_resolves_deterministically(text: str) -> None:
     assert resolve_mentions(text, SKILLS, cwd="/work") == resolve_mentions(text, SKILLS, cwd="/work")
 
 
 @pytest.mark.parametrize("text", ["[$x](" * 20_000, "$a" * 50_000, "/" * 100_000, "a/SKILL.md" * 10_000, "(" * 100_000])
-def test_a_long_and_hostile_text_is_read_in_one_go(text: str) -> None:
+def test_a_long_hostile_text_takes_linear_time(text: str) -> None:
     assert resolve_mentions(text, [ALPHA], cwd="/work").skills == ()
 
 
-def test_a_name_beside_the_path_of_one_that_has_it_means_that_one() -> None:
+def test_a_path_disambiguates_its_name() -> None:
     """Several skills share the name, and the text says which of them is meant."""
     resolution = resolve_mentions("Use $beta, [$beta](/b/beta).", SKILLS, cwd="/work")
     assert ([one.directory for one in resolution.skills], resolution.unresolved) == (["/b/beta"], ())
 
 
-def test_a_skill_that_is_off_is_not_offered_for_a_misspelt_name() -> None:
+def test_disabled_skills_are_not_suggested() -> None:
     one, other = skill("invoices"), skill("invoice", enabled=False)
     (unresolved,) = resolve_mentions("$invoicez", [one, other], cwd="/work").unresolved
     assert unresolved == Unresolved("$invoicez", "unknown", ("invoices",))
 
 
-def test_what_was_offered_for_a_name_stays_offered_when_it_comes_again() -> None:
+def test_a_repeated_unknown_name_keeps_its_suggestions() -> None:
     """Names are looked for a few times only: after that, no more is offered."""
     many = " ".join(f"$nothing-like-{number}" for number in range(10))
     resolution = resolve_mentions(f"$alpha-skil {many} $alpha-skil", SKILLS, cwd="/work")

@@ -39,7 +39,7 @@ READS: dict[str, tuple[Callable[[SkillHub], str], str]] = {
 
 
 @pytest.mark.parametrize("read", READS)
-def test_a_skill_that_a_command_is_replacing_is_read_again(
+def test_a_skill_that_is_being_replaced_is_read_again(
     hub: SkillHub, new: Path, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str
 ) -> None:
     (skills_dir / "pdf").rename(tmp_path / "old")

@@ -20,11 +20,11 @@ from skillhub_mcp.disclosure.catalogue import estimate_tokens
         ("。、", 2),
     ],
 )
-def test_four_letters_are_a_token_and_each_cjk_character_is_one(text: str, tokens: int) -> None:
+def test_tokens_are_four_letters_or_one_cjk_character(text: str, tokens: int) -> None:
     assert estimate_tokens(text) == tokens
 
 
-def test_english_prose_comes_within_a_quarter_of_its_word_count_by_the_usual_rule() -> None:
+def test_the_estimate_for_english_prose_is_within_a_quarter() -> None:
     # The usual rule of thumb for English: three words are four tokens.
     prose = (
         "Read the invoice, find the number that the supplier printed at the top, and write it into the table. "
@@ -34,7 +34,7 @@ def test_english_prose_comes_within_a_quarter_of_its_word_count_by_the_usual_rul
     assert abs(estimate_tokens(prose) - by_words) <= by_words / 4
 
 
-def test_more_text_never_costs_less() -> None:
+def test_the_estimate_grows_with_the_text() -> None:
     text = "Read 請求書, then write. " * 40
     costs = [estimate_tokens(text[:end]) for end in range(len(text))]
     assert costs == sorted(costs)

@@ -7,18 +7,18 @@ import pytest
 from skillhub_mcp.evaluation.measures import Bin, calibration_error, refused_where_kept, reliability
 
 
-def test_scores_that_are_the_share_right_are_off_by_nothing() -> None:
+def test_calibrated_scores_have_no_error() -> None:
     scored = [(0.25, True), (0.25, False), (0.25, False), (0.25, False), (1.0, True)]
     assert calibration_error(scored) == 0.0
     assert reliability(scored) == [Bin(4, 0.25, 0.25), Bin(1, 1.0, 1.0)]
 
 
-def test_each_bin_counts_by_its_questions() -> None:
+def test_bins_are_weighted_by_questions() -> None:
     assert calibration_error([(0.9, True), (0.9, False), (0.1, False), (0.1, False)]) == pytest.approx(0.25)
     assert calibration_error([]) is None
 
 
-def test_a_threshold_that_keeps_most_refuses_what_scores_less() -> None:
+def test_a_threshold_refuses_lower_scores() -> None:
     answerable = [number / 100 for number in range(1, 101)]
     assert refused_where_kept(answerable, [0.01, 0.05, 0.06, 0.9]) == 0.5
     assert refused_where_kept(answerable, [0.01, 0.05, 0.06, 0.9], kept=0.5) == 0.75

@@ -13,9 +13,7 @@ REPORTS = "Extract tables, figures and footnotes from scanned annual reports of 
 
 
 @pytest.mark.slow
-def test_a_skill_or_a_copy_that_appears_during_a_run_is_no_failure(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_skills_may_appear_during_a_run(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     old = write_skill("reports", REPORTS, body="Step by step. " * 30).resolve()
     painter = write_skill("painter", "Paints walls.").resolve()
     queries = [JudgedQuery("1", "paint walls", "any", frozenset()), JudgedQuery("2", REPORTS, "any", frozenset())]
@@ -43,9 +41,7 @@ def test_a_skill_or_a_copy_that_appears_during_a_run_is_no_failure(
     assert str(old) in told
 
 
-def test_a_baseline_looks_among_the_skills_that_a_search_may_return(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_a_baseline_searches_the_same_skills(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("otter", "Feeds otters.", extra="disable-model-invocation: true")
     seal = write_skill("seal", "Feeds seals, and otters.").resolve()
     queries = [JudgedQuery("1", "feed the otters", "any", frozenset())]

@@ -39,7 +39,7 @@ MIXED: list[Asked] = [
 ]
 
 
-def test_means_are_over_the_queries_that_something_fits() -> None:
+def test_means_are_over_answerable_queries() -> None:
     mean = report(MIXED).mean
     assert mean is not None
     assert mean.hit_at_1 == 0.25
@@ -48,7 +48,7 @@ def test_means_are_over_the_queries_that_something_fits() -> None:
     assert mean.ndcg_at_10 == pytest.approx((1 + SECOND + THIRD + 0) / 4)
 
 
-def test_each_kind_has_its_own_means_in_the_order_of_the_queries() -> None:
+def test_each_kind_has_its_own_means() -> None:
     kinds = report(MIXED).kinds
     assert list(kinds) == ["plain", "german"]
     assert kinds["plain"].ndcg_at_10 == pytest.approx((1 + SECOND) / 2)
@@ -56,30 +56,30 @@ def test_each_kind_has_its_own_means_in_the_order_of_the_queries() -> None:
     assert (kinds["plain"].hit_at_1, kinds["german"].hit_at_1) == (0.5, 0.0)
 
 
-def test_a_kind_is_measured_by_those_of_its_queries_that_something_fits() -> None:
+def test_means_of_a_kind_are_over_answerable_queries() -> None:
     kinds = report([("1", "any", "a", "a", True), ("2", "any", "", "a", True)]).kinds
     assert kinds["any"] == measure_quality("a", frozenset("a"))
 
 
-def test_what_is_refused_rightly_and_wrongly_is_counted_apart() -> None:
+def test_correct_and_false_rejections_are_counted_separately() -> None:
     whole = report(MIXED)
     assert whole.rejection_rate == pytest.approx(2 / 3)
     assert whole.false_rejection_rate == pytest.approx(2 / 4)
 
 
-def test_there_are_no_means_where_nothing_fits_any_query() -> None:
+def test_hopeless_queries_have_no_means() -> None:
     nothing = report(MIXED[4:])
     assert (nothing.mean, nothing.kinds, nothing.intervals, nothing.worst) == (None, {}, {}, [])
     assert nothing.false_rejection_rate is None
     assert nothing.rejection_rate == pytest.approx(2 / 3)
 
 
-def test_nothing_is_refused_rightly_where_something_fits_every_query() -> None:
+def test_answerable_queries_have_no_rejection_rate() -> None:
     whole = report(MIXED[:4])
     assert (whole.rejection_rate, whole.false_rejection_rate) == (None, 0.5)
 
 
-def test_each_mean_has_its_interval() -> None:
+def test_each_mean_has_a_confidence_interval() -> None:
     whole = report(MIXED)
     assert tuple(whole.intervals) == MEASURES
     assert whole.intervals["ndcg_at_10"] == bootstrap_interval([1.0, SECOND, THIRD, 0.0])
@@ -87,7 +87,7 @@ def test_each_mean_has_its_interval() -> None:
         assert low <= getattr(whole.mean, name) <= high
 
 
-def test_the_worst_answers_come_first_and_perfect_ones_and_refusals_never() -> None:
+def test_the_worst_answers_come_first() -> None:
     assert [(one.query.id, list(one.found)) for one in report(MIXED).worst] == [
         ("4", []),
         ("3", ["b", "c", "a"]),
@@ -95,17 +95,17 @@ def test_the_worst_answers_come_first_and_perfect_ones_and_refusals_never() -> N
     ]
 
 
-def test_at_most_ten_are_the_worst_and_ties_stand_by_id() -> None:
+def test_at_most_ten_answers_are_the_worst() -> None:
     asked: list[Asked] = [(f"q{number:02}", "any", "a", "b", True) for number in reversed(range(15))]
     assert [one.query.id for one in report(asked).worst] == [f"q{number:02}" for number in range(10)]
 
 
 @pytest.mark.parametrize(("seconds", "wanted"), [((0.001, 0.009, 0.002), 2.0), ((0.004, 0.001, 0.003, 0.1), 3.5)])
-def test_half_of_the_queries_were_quicker_than_the_median(seconds: tuple[float, ...], wanted: float) -> None:
+def test_the_median_time_is_in_milliseconds(seconds: tuple[float, ...], wanted: float) -> None:
     assert report(MIXED[: len(seconds)], seconds=seconds).median_milliseconds == pytest.approx(wanted)
 
 
-def test_a_gain_is_the_mean_of_the_differences_query_by_query() -> None:
+def test_a_gain_is_the_mean_difference() -> None:
     ours = report(MIXED)
     other = report([(*asked[:3], "xy" if asked[0] == "1" else asked[3], True) for asked in MIXED], engine="other")
     # They differ in the first query alone, by 1.
@@ -118,31 +118,31 @@ def test_a_gain_is_the_mean_of_the_differences_query_by_query() -> None:
     assert low <= back <= high
 
 
-def test_nothing_is_gained_over_oneself() -> None:
+def test_a_report_has_no_gain_over_itself() -> None:
     whole = report(MIXED)
     assert whole.gain_over(whole) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("queries", range(1, 20))
-def test_a_gain_that_every_query_has_lies_within_its_bounds(queries: int) -> None:
+def test_a_gain_is_within_its_bounds(queries: int) -> None:
     ours = report([(str(number), "any", "a", "abc", True) for number in range(queries)])
     other = report([(str(number), "any", "a", "bac", True) for number in range(queries)])
     gain, low, high = ours.gain_over(other) or NOTHING
     assert low <= gain <= high
 
 
-def test_there_is_no_gain_where_nothing_fits_any_query() -> None:
+def test_hopeless_queries_have_no_gain() -> None:
     nothing = report(MIXED[4:])
     assert nothing.gain_over(nothing) is None
     assert report([]).gain_over(report([])) is None
 
 
-def test_reports_over_other_queries_are_not_compared() -> None:
+def test_reports_of_different_queries_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="shorter"):
         report(MIXED).gain_over(report(MIXED[1:]))
 
 
-def test_an_answer_is_needed_for_every_query() -> None:
+def test_every_query_needs_an_answer() -> None:
     query = JudgedQuery("1", "ask", "any", frozenset("a"))
     with pytest.raises(ValueError, match="longer"):
         build_report("ours", [query], [query.relevant], [(EngineAnswer(["a"], True), 0.1)] * 2)

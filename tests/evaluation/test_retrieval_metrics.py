@@ -50,22 +50,22 @@ SHARES = st.lists(st.integers(min_value=0, max_value=64).map(lambda number: numb
         ("abcdefghij", "abcdefghijkl", (1.0, 5 / 12, 10 / 12, 1.0, 1.0)),
     ],
 )
-def test_an_answer_is_measured_as_by_hand(found: str, relevant: str, wanted: tuple[float, ...]) -> None:
+def test_measures_match_values_computed_by_hand(found: str, relevant: str, wanted: tuple[float, ...]) -> None:
     assert astuple(measure_quality(list(found), frozenset(relevant))) == pytest.approx(wanted, abs=5e-5)
 
 
-def test_means_are_taken_measure_by_measure() -> None:
+def test_means_are_per_measure() -> None:
     mean = mean_quality([Quality(1.0, 0.5, 1.0, 1.0, 0.8), Quality(0.0, 0.0, 0.5, 0.25, 0.4)])
     assert astuple(mean) == pytest.approx((0.5, 0.25, 0.75, 0.625, 0.6))
     assert mean_quality([mean]) == mean
 
 
-def test_the_measures_are_those_that_are_reported() -> None:
+def test_all_measures_are_reported() -> None:
     assert MEASURES == ("hit_at_1", "recall_at_5", "recall_at_10", "mrr_at_10", "ndcg_at_10")
 
 
 @given(ANSWERS, RELEVANT)
-def test_every_measure_is_within_0_and_1(found: list[str], relevant: frozenset[str]) -> None:
+def test_every_measure_is_from_0_to_1(found: list[str], relevant: frozenset[str]) -> None:
     quality = measure_quality(found, relevant)
     assert all(0.0 <= value <= 1.0 for value in astuple(quality))
     assert quality.recall_at_5 <= quality.recall_at_10
@@ -73,7 +73,7 @@ def test_every_measure_is_within_0_and_1(found: list[str], relevant: frozenset[s
 
 
 @given(RELEVANT, ANSWERS)
-def test_an_ideal_order_is_worth_1(relevant: frozenset[str], others: list[str]) -> None:
+def test_an_ideal_order_scores_1(relevant: frozenset[str], others: list[str]) -> None:
     best = [*sorted(relevant), *(other for other in others if other not in relevant)]
     quality = measure_quality(best, relevant)
     assert (quality.hit_at_1, quality.mrr_at_10, quality.ndcg_at_10) == (1.0, 1.0, 1.0)
@@ -82,7 +82,7 @@ def test_an_ideal_order_is_worth_1(relevant: frozenset[str], others: list[str]) 
 
 
 @given(ANSWERS, RELEVANT, st.randoms(use_true_random=False))
-def test_the_order_of_the_relevant_makes_no_difference(
+def test_the_order_of_relevant_hits_does_not_matter(
     found: list[str], relevant: frozenset[str], chance: random.Random
 ) -> None:
     # Neither in which order they are named, nor which of them stands where.
@@ -94,9 +94,7 @@ def test_the_order_of_the_relevant_makes_no_difference(
 
 
 @given(ANSWERS, RELEVANT, st.integers(min_value=0, max_value=18))
-def test_a_relevant_hit_that_moves_up_makes_nothing_worse(
-    found: list[str], relevant: frozenset[str], place: int
-) -> None:
+def test_moving_a_relevant_hit_up_lowers_no_measure(found: list[str], relevant: frozenset[str], place: int) -> None:
     if place + 1 < len(found) and found[place + 1] in relevant and found[place] not in relevant:
         better = [*found[:place], found[place + 1], found[place], *found[place + 2 :]]
         before, after = astuple(measure_quality(found, relevant)), astuple(measure_quality(better, relevant))
@@ -104,12 +102,12 @@ def test_a_relevant_hit_that_moves_up_makes_nothing_worse(
 
 
 @given(ANSWERS, RELEVANT)
-def test_what_comes_after_the_tenth_hit_makes_no_difference(found: list[str], relevant: frozenset[str]) -> None:
+def test_hits_after_the_tenth_do_not_matter(found: list[str], relevant: frozenset[str]) -> None:
     assert measure_quality(found[:10], relevant) == measure_quality(found, relevant)
 
 
 @given(st.lists(st.tuples(ANSWERS, RELEVANT), min_size=1, max_size=10))
-def test_means_lie_between_the_worst_and_the_best(answers: list[tuple[list[str], frozenset[str]]]) -> None:
+def test_means_are_between_worst_and_best(answers: list[tuple[list[str], frozenset[str]]]) -> None:
     qualities = [measure_quality(found, relevant) for found, relevant in answers]
     mean = mean_quality(qualities)
     for name in MEASURES:
@@ -118,19 +116,19 @@ def test_means_lie_between_the_worst_and_the_best(answers: list[tuple[list[str],
 
 
 @given(SHARES)
-def test_an_interval_holds_the_mean_within_the_values_and_is_repeatable(values: list[float]) -> None:
+def test_an_interval_contains_the_mean_and_is_repeatable(values: list[float]) -> None:
     low, high = bootstrap_interval(values)
     assert min(values) <= low <= fmean(values) <= high <= max(values)
     assert bootstrap_interval(values) == (low, high)
 
 
 @given(st.floats(min_value=0.0, max_value=1.0), st.integers(min_value=1, max_value=40))
-def test_values_that_are_all_the_same_leave_no_doubt(value: float, times: int) -> None:
+def test_equal_values_have_an_empty_interval(value: float, times: int) -> None:
     low, high = bootstrap_interval([value] * times)
     assert low == high == pytest.approx(value)
 
 
-def test_more_values_make_an_interval_narrower() -> None:
+def test_more_values_narrow_the_interval() -> None:
     few, many = bootstrap_interval([0.0, 1.0] * 10), bootstrap_interval([0.0, 1.0] * 1_000)
     assert few[1] - few[0] > many[1] - many[0] > 0.0
     # For a mean of 20 coin tosses: 0.5 and about two standard errors of 0.112 to each side.

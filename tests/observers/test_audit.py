@@ -58,9 +58,7 @@ def without_moment(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in line.items() if key not in ("at", "pid")} for line in lines]
 
 
-def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
-    write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
-) -> None:
+def test_each_use_is_one_line(write_skill: SkillWriter, hub_environment: dict[str, str], path: Path) -> None:
     skill = write_skill("pdf", files={"a.md": "A.\n"})
     with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path), "SKILLHUB_SANDBOX": "off"}) as hub:
         hub.search("pdf")
@@ -97,7 +95,7 @@ def test_each_use_is_one_line_with_what_was_used_and_how_it_ended(
     ]
 
 
-def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
+def test_a_line_names_the_caller(audit: Audit, path: Path) -> None:
     token = REQUEST_CONTEXT.set(RequestContext("build-agent", "http", session="0123456789ab", trace_id="f" * 32))
     try:
         use(audit, UseEvent(action="load", skill="pdf"))
@@ -115,7 +113,7 @@ def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
     }
 
 
-def test_no_name_can_forge_a_line(audit: Audit, path: Path) -> None:
+def test_names_cannot_forge_a_line(audit: Audit, path: Path) -> None:
     forged = '\n{"act": "load", "skill": "forged"}\r\x85\u2028{"act": "load", "skill": "forged"}'
     use(audit, UseEvent(action="read", skill=forged, file_path=forged))
     with observe(audit, SearchEvent()):
@@ -126,7 +124,7 @@ def test_no_name_can_forge_a_line(audit: Audit, path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
+def test_concurrent_processes_write_whole_lines(path: Path) -> None:
     names = ("first", "second", "third")
     processes = [
         subprocess.Popen(
@@ -147,7 +145,7 @@ def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
     assert sorted(line["who"] for line in lines) == sorted(name for name in names for _ in range(300))
 
 
-def test_a_server_says_at_its_start_that_its_audit_cannot_be_kept(
+def test_an_unwritable_audit_log_is_reported_at_start(
     hub_environment: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings, _ = read_settings({**hub_environment, "SKILLHUB_AUDIT_LOG": str(tmp_path)})

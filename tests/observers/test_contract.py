@@ -51,7 +51,7 @@ def events() -> list[Event]:
     ]
 
 
-def test_every_event_is_observed_and_an_error_passes_with_its_code(recording: Recording) -> None:
+def test_every_event_is_observed_with_its_error_code(recording: Recording) -> None:
     for event in events():
         with observe(recording.observer, event):
             pass
@@ -62,7 +62,7 @@ def test_every_event_is_observed_and_an_error_passes_with_its_code(recording: Re
         assert event.outcome == "SKILL_NOT_FOUND"
 
 
-def test_no_content_of_requests_or_results_is_disclosed(
+def test_events_contain_no_text_of_requests_or_results(
     recording: Recording, write_skill: SkillWriter, hub_environment: dict[str, str]
 ) -> None:
     write_skill("pdf", body=f"# {BODY}\n", files={"a.md": f"{FILE}\n"})

@@ -14,7 +14,7 @@ from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.settings import read_settings
 
 
-def test_each_problem_is_told_once_and_again_when_it_changed(
+def test_each_problem_is_logged_once_until_it_changes(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     skills_dir: Path,
@@ -56,7 +56,7 @@ def test_each_problem_is_told_once_and_again_when_it_changed(
         assert told() == []
 
 
-def test_what_is_here_and_not_searched_is_told_once_at_the_start(
+def test_unsearched_places_are_logged_once(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     tmp_path: Path,

@@ -54,7 +54,7 @@ def hub(telemetry: Telemetry, write_skill: SkillWriter, hub_environment: dict[st
     made.close()
 
 
-def test_a_search_is_a_span_with_one_for_each_of_its_steps(hub: SkillHub, telemetry: Telemetry) -> None:
+def test_a_search_has_a_span_for_each_step(hub: SkillHub, telemetry: Telemetry) -> None:
     hub.search("fill a form")
     spans = {span.name: span for span in telemetry.spans()}
     search = spans["skillhub.search"]
@@ -71,7 +71,7 @@ def test_a_search_is_a_span_with_one_for_each_of_its_steps(hub: SkillHub, teleme
     }
 
 
-def test_what_is_used_is_a_span_that_does_not_say_which_skill(hub: SkillHub, telemetry: Telemetry) -> None:
+def test_spans_of_uses_do_not_name_the_skill(hub: SkillHub, telemetry: Telemetry) -> None:
     size = len(hub.load("pdf").instructions)
     hub.read_file("pdf", "a.md", offset=1)
     hub.run_command("pdf", "python", ["-c", "raise SystemExit(3)"])
@@ -82,7 +82,7 @@ def test_what_is_used_is_a_span_that_does_not_say_which_skill(hub: SkillHub, tel
     ]
 
 
-def test_an_error_is_reported_by_its_code_and_not_by_its_message(hub: SkillHub, telemetry: Telemetry) -> None:
+def test_spans_have_the_code_of_an_error_but_not_its_message(hub: SkillHub, telemetry: Telemetry) -> None:
     with pytest.raises(SkillHubError):
         hub.load("nothing-of-the-kind")
     (span,) = telemetry.spans()
@@ -91,7 +91,7 @@ def test_an_error_is_reported_by_its_code_and_not_by_its_message(hub: SkillHub, 
     assert span.events == ()
 
 
-def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
+def test_failures_of_a_provider_are_counted_by_purpose(
     telemetry: Telemetry,
     write_skill: SkillWriter,
     hub_environment: dict[str, str],
@@ -125,7 +125,7 @@ def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
         ("nothing", "['AccessLog', 'Audit'] False"),
     ],
 )
-def test_only_a_program_with_an_sdk_has_spans_and_loads_what_makes_them(present: str, answer: str) -> None:
+def test_spans_exist_only_with_an_sdk(present: str, answer: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, present], capture_output=True, check=True, text=True, timeout=60
     )

@@ -45,7 +45,7 @@ def samples(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_requests_are_counted_by_token_if_that_is_asked_for() -> None:
+def test_requests_are_counted_by_token_only_on_request() -> None:
     def counted(prometheus: Prometheus) -> float | None:
         token = REQUEST_CONTEXT.set(RequestContext("ann", "http"))
         with observe(prometheus, RequestEvent(method="tools/list")):
@@ -57,7 +57,7 @@ def test_requests_are_counted_by_token_if_that_is_asked_for() -> None:
     assert counted(Prometheus()) is None
 
 
-def test_what_happened_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> None:
+def test_metrics_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> None:
     hub.search("fill a form")
     hub.load("pdf")
     hub.load("pdf")
@@ -86,14 +86,14 @@ def test_what_happened_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> 
         ("application/openmetrics-text; version=1.0.0", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
     ],
 )
-def test_a_scraper_gets_the_form_that_it_accepts(prometheus: Prometheus, accept: str, form: str) -> None:
+def test_a_scraper_gets_the_format_that_it_accepts(prometheus: Prometheus, accept: str, form: str) -> None:
     body, told = prometheus.exposition(accept)
     assert told.startswith(form)
     assert body.endswith(b"# EOF\n") == told.startswith("application/openmetrics-text")
 
 
 @pytest.mark.parametrize("measure", METRICS, ids=lambda measure: measure.name)
-def test_every_number_stands_in_the_guide(measure: object) -> None:
+def test_every_metric_is_documented(measure: object) -> None:
     (found,) = (one for one in METRICS if one is measure)
     ending = "_total" if found.kind == "counter" else ""
     labels = ", ".join(f"`{label}`" for label in found.labels)

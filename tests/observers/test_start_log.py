@@ -33,7 +33,7 @@ def told(
     return [(line.getMessage(), {fact: vars(line)[fact] for fact in FACTS if fact in vars(line)}) for line in lines]
 
 
-def test_it_counts_what_is_served_and_tokens_of_every_kind_and_gives_no_secret(
+def test_the_start_line_counts_skills_and_tokens_without_secrets(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("alpha", "beta", "gamma"):

@@ -8,13 +8,15 @@ the shares below, so that no gain is bought with them.
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 from bench.quality import searchable
 from tests.hubs import hub_of
 
-from skillhub_mcp.evaluation.queries import read_queries, read_skill_ids, relevant_directories
+from skillhub_mcp.evaluation.queries import read_queries, relevant_directories
 from skillhub_mcp.hub import SkillHub
 
 _FILE = str(Path(__file__).with_name("subjects.jsonl"))
@@ -40,8 +42,13 @@ _NAMED = [
 def _right_first(hub: SkillHub, corpus: Path) -> dict[str, bool]:
     """Return of each request whether the first hit, or a copy that it stands for, is one of those that may be."""
     listed = {one.handle: one.skill.directory for one in hub.listed()}
-    ids = read_skill_ids(str(corpus.parent / "index.jsonl"))
-    wanted = relevant_directories(_REQUESTS, ids, listed, _FILE)
+    by_real_path = {os.path.realpath(directory): directory for directory in listed.values()}
+    ids: dict[str, str] = {}
+    for line in (corpus.parent / "index.jsonl").read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        directory = by_real_path.get(os.path.realpath(corpus.parent / os.path.dirname(entry["path"])))
+        ids |= {} if directory is None else {entry["id"]: directory}
+    wanted = relevant_directories(_REQUESTS, {**listed, **ids}, _FILE)
     found = {}
     for request, own in zip(_REQUESTS, wanted, strict=True):
         first = hub.search(request.text).hits[0]

@@ -9,18 +9,10 @@ from skillhub_mcp.agents_md.files import FoundAgentsFile, Note, find_agents_file
 
 
 @dataclass(frozen=True, slots=True)
-class AdoptedFile:
-    """An AGENTS.md as shown: its text, possibly truncated, and its file."""
-
-    place: FoundAgentsFile
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Chain:
-    """The files shown, the root's first, the notes, and mtimes by path; `named` are those beyond the limits."""
+    """The files shown with their texts, the notes, and mtimes by path; `named` are the files beyond the limits."""
 
-    files: tuple[AdoptedFile, ...]
+    files: tuple[tuple[FoundAgentsFile, str], ...]
     notes: tuple[Note, ...]
     seen: Mapping[str, int]
     named: Mapping[str, int]
@@ -28,7 +20,7 @@ class Chain:
 
 def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_bytes: int) -> Chain:
     """Return the AGENTS.md of `directories` within limits; the last one is cut, and others are named in a note."""
-    files: list[AdoptedFile] = []
+    files: list[tuple[FoundAgentsFile, str]] = []
     notes: list[Note] = []
     seen: dict[str, int] = {}
     named: dict[str, int] = {}
@@ -55,7 +47,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
             notes.append(Note(place.path, f"is not shown: the limit is {max_bytes:,} bytes; read it yourself"))
             continue
         if shown:
-            files.append(AdoptedFile(place, shown))
+            files.append((place, shown))
             left -= len(shown.encode())
         if shown or place.size:
             seen[place.path] = place.mtime_ms

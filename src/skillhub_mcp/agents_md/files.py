@@ -10,7 +10,6 @@ from dataclasses import dataclass
 AGENTS_FILE = "AGENTS.md"
 
 _MAX_READ_BYTES = 16 * 1024 * 1024
-_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def find_agents_file(directory: str, *, root: str) -> FoundAgentsFile | Note | N
         return Note(path, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Note(path, "is not a regular file")
-    mtime_ms = status.st_mtime_ns // _NANOSECONDS_PER_MILLISECOND
+    mtime_ms = status.st_mtime_ns // 1_000_000
     return FoundAgentsFile(path, real, mtime_ms, status.st_size, (status.st_dev, status.st_ino))
 
 

@@ -46,20 +46,14 @@ class KnownFiles:
             self._covered |= dict.fromkeys(file.directory for file in unknown)
         return unknown
 
-    @property
-    def covered(self) -> tuple[str, ...]:
-        """The directories with an AGENTS.md that the session knows."""
+    def state(self, *, cwd: str, root: str, markers: tuple[str, ...]) -> AgentsState:
+        """Return the state of the session in one working directory, for the host to save."""
         with self._lock:
-            return tuple(self._covered)
-
-    @property
-    def loaded(self) -> dict[str, int]:
-        """The versions that the session was shown."""
-        with self._lock:
-            return dict(self._loaded)
-
-    @property
-    def named(self) -> dict[str, int]:
-        """The versions that the first block named beyond its limits."""
-        with self._lock:
-            return dict(self._named)
+            return AgentsState(
+                cwd=cwd,
+                root=root,
+                markers=markers,
+                covered=tuple(self._covered),
+                loaded=dict(self._loaded),
+                named=dict(self._named),
+            )

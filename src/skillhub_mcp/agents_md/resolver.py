@@ -96,14 +96,7 @@ class AgentsResolver:
     @property
     def state(self) -> AgentsState:
         """The state of this session, for the host to save."""
-        return AgentsState(
-            cwd=self.project.cwd,
-            root=self.project.root,
-            markers=self.markers,
-            covered=self._known.covered,
-            loaded=self._known.loaded,
-            named=self._known.named,
-        )
+        return self._known.state(cwd=self.project.cwd, root=self.project.root, markers=self.markers)
 
     def take_up(self, saved: AgentsState) -> tuple[AgentsFile, ...]:
         """Resume a saved state, and return the AGENTS.md down to the working directory that changed since."""
@@ -117,8 +110,7 @@ class AgentsResolver:
 
     def resume_diff(self, saved: AgentsState) -> str:
         """Resume a saved state, and return the reminder of the changes since; "" without changes."""
-        changed = self.take_up(saved)
-        return resume_reminder(saved, self.state, changed)
+        return resume_reminder(saved, self.state, self.take_up(saved))
 
     def _load_initial(self) -> InitialAgents:
         initial = self._config.initial
@@ -127,10 +119,9 @@ class AgentsResolver:
             chain = read_chain(
                 self.project.chain, root=self.project.root, max_files=initial.maxFiles, max_bytes=initial.maxBytes
             )
-        covered = [os.path.dirname(file.place.path) for file in chain.files]
-        self._known.add(chain.seen, covered=covered, named=chain.named)
-        texts = tuple((file.place.path, file.text) for file in chain.files)
-        files = tuple(_to_schema(file.place) for file in chain.files)
+        files = tuple(_to_schema(place) for place, _ in chain.files)
+        self._known.add(chain.seen, covered=[file.directory for file in files], named=chain.named)
+        texts = tuple((place.path, text) for place, text in chain.files)
         return InitialAgents(agents_context(texts, chain.notes), files, chain.notes, texts)
 
     def _find(self, directories: tuple[str, ...]) -> list[AgentsFile]:

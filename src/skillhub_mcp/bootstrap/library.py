@@ -102,7 +102,8 @@ def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
 
 def make_catalogues(settings: Settings, access: Access, present: Present | None = None) -> Catalogues:
     """Return the agent-context catalogues, limited to what `access` allows; `present` returns what a hub serves."""
-    from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
+    from skillhub_mcp.disclosure.catalogue import Budget
+    from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
     def project_in(cwd: str) -> Project:
         skills = settings.skills.model_copy(update={"cwd": cwd or settings.skills.cwd})
@@ -111,7 +112,7 @@ def make_catalogues(settings: Settings, access: Access, present: Present | None 
     return Catalogues(
         project_in,
         home=expand_home("~"),
-        limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
+        budget=Budget(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
         is_allowed=access.sees,
         enabled_in=lambda root: access.now(root).offers,
         judge=project_trust(settings).judged,

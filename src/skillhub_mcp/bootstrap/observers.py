@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,7 +20,7 @@ from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.events import CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import Audit, process_owner
-from skillhub_mcp.observers.logs import AccessLog, LibraryLog, StartLog
+from skillhub_mcp.observers.logs import AccessLog, LibraryLog, log_ready
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.snapshot import Problem, Snapshot
 
@@ -74,16 +75,18 @@ def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = N
                 facts["issuer"] = http.auth.jwt.issuer
         if http.public_url:
             facts["public_address"] = http.public_url
-    start = StartLog()
+    is_logged = threading.Event()
 
     def report(_: bool) -> None:
         view = hub.views.peek()
-        if view is None or start.is_logged:
+        if view is None or is_logged.is_set():
             return
         project = project_while_serving(settings)
         named = {} if settings.replica.read_only else {"project": project.root if project.exists else "none"}
         with suppress(PolicyUnreadable):
-            start.report({"skills": count_skills(view.snapshot, hub.access.now()).served, **facts, **named})
+            served = count_skills(view.snapshot, hub.access.now()).served
+            is_logged.set()
+            log_ready({"skills": served, **facts, **named})
 
     hub.views.subscribe(report)
 

@@ -17,7 +17,6 @@ Layer = Literal["catalogue", "skill", "file", "agents"]
 # A dropped entry only means that a skill is shown again.
 _MAX_ENTRIES = 4_096
 _MAX_OPENING = 80
-_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class Ledger:
             skill.name,
             skill_path(skill),
             text,
-            mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
+            mtime_ms=skill.stamp.mtime_ns / 1_000_000,
             ctime_ns=skill.stamp.ctime_ns,
             piece=Piece(part - 1, part, parts),
             digest=digest,

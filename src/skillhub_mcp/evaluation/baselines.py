@@ -27,8 +27,6 @@ class EngineAnswer(NamedTuple):
 Engine = Callable[[str], EngineAnswer]
 
 _DEPTH = 10
-_ALWAYS_CONFIDENT = True
-_QUERY_TERMS_ONLY = frozenset({TermOrigin.ASKED})
 
 # The ablations: the whole search without one part.
 _ABLATIONS: Mapping[str, tuple[float, frozenset[TermOrigin], frozenset[str]]] = {
@@ -36,7 +34,7 @@ _ABLATIONS: Mapping[str, tuple[float, frozenset[TermOrigin], frozenset[str]]] = 
     "without translations": (MEANING, ALL_ORIGINS - {TermOrigin.TRANSLATION}, ALL_FIELDS),
     "without spelling": (MEANING, ALL_ORIGINS - {TermOrigin.SPELLING}, ALL_FIELDS),
     "without meaning": (0.0, ALL_ORIGINS, ALL_FIELDS),
-    "bm25f alone": (0.0, _QUERY_TERMS_ONLY, ALL_FIELDS),
+    "bm25f alone": (0.0, frozenset({TermOrigin.ASKED}), ALL_FIELDS),
 }
 BASELINES = ("words", "lancedb", *_ABLATIONS)
 
@@ -46,7 +44,7 @@ def make_baseline(name: str, index: SearchIndex, among: frozenset[str], embedder
     if name == "words":
         return _search_engine(Searcher(mode=SearchMode.FTS), index, among)
     if name == "lancedb":
-        return lambda text: EngineAnswer(_match_fields(index, text, among), _ALWAYS_CONFIDENT)
+        return lambda text: EngineAnswer(_match_fields(index, text, among), confident=True)
     meaning, origins, fields = _ABLATIONS[name]
     return _search_engine(Searcher(embedder=embedder, meaning=meaning, origins=origins, fields=fields), index, among)
 

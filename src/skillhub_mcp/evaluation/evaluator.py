@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.hub import SkillHub
     from skillhub_mcp.index.progress import ProgressCallback
 
-HUB_ENGINE = "skillhub"
 _DEPTH = 10
 _WARMUP_QUERIES = 3
 
@@ -42,7 +41,7 @@ def evaluate(
             found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
         return EngineAnswer(found, answer.confident, answer.hits[0].score if answer.hits else 0.0)
 
-    reports = [_evaluate_engine(HUB_ENGINE, search_hub, queries, relevant, progress)]
+    reports = [_evaluate_engine("skillhub", search_hub, queries, relevant, progress)]
     if not baselines:
         return reports
     view = hub.refresh()

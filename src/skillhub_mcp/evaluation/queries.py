@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,31 +31,14 @@ def read_queries(path: str) -> list[JudgedQuery]:
     return queries
 
 
-def read_skill_ids(path: str) -> dict[str, str]:
-    """Return directories by skill id from JSON lines of `id` and relative `path`. Raises QueriesUnreadable."""
-    parent = os.path.dirname(os.path.abspath(path))
-    found: dict[str, str] = {}
-    for number, value in _objects(path):
-        try:
-            found[str(value["id"])] = os.path.realpath(os.path.join(parent, os.path.dirname(value["path"])))
-        except (KeyError, TypeError, ValueError) as error:
-            raise QueriesUnreadable(path, number, 'needs "id" and "path"') from error
-    return found
-
-
-def relevant_directories(
-    queries: Sequence[JudgedQuery], ids: Mapping[str, str], names: Mapping[str, str], path: str
-) -> list[frozenset[str]]:
-    """Return the relevant directories of each query. Raises QueriesUnreadable for an unknown skill id."""
-    # The directories of ids are canonical; those of skills may lead through a link of their root.
-    places = {os.path.realpath(directory): directory for directory in names.values()}
-    known = {**names, **{skill_id: places[directory] for skill_id, directory in ids.items() if directory in places}}
+def relevant_directories(queries: Sequence[JudgedQuery], names: Mapping[str, str], path: str) -> list[frozenset[str]]:
+    """Return the relevant directories of each query, by the names of skills. Raises QueriesUnreadable."""
     found = []
     for query in queries:
-        unknown = sorted(query.relevant - known.keys())
+        unknown = sorted(query.relevant - names.keys())
         if unknown:
             raise QueriesUnreadable(path, query.line, f"names the skill {unknown[0]!r}, which does not exist")
-        found.append(frozenset(known[skill_id] for skill_id in query.relevant))
+        found.append(frozenset(names[name] for name in query.relevant))
     return found
 
 

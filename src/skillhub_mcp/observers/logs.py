@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
 from skillhub_mcp.skills.name_resolution import Names
@@ -14,8 +14,6 @@ _requests = logging.getLogger("skillhub_mcp.requests")
 _start = logging.getLogger("skillhub_mcp.start")
 _library = logging.getLogger("skillhub_mcp.library")
 
-_MILLISECONDS_PER_SECOND = 1_000
-
 
 class AccessLog:
     """Logs requests."""
@@ -24,43 +22,23 @@ class AccessLog:
         """Log a request when it has ended."""
 
         def finish() -> None:
-            if isinstance(event, RequestEvent) and _requests.isEnabledFor(logging.DEBUG):
-                _log(event)
+            if not (isinstance(event, RequestEvent) and _requests.isEnabledFor(logging.DEBUG)):
+                return
+            fields: dict[str, object] = {"duration_ms": round(event.seconds * 1_000, 1)}
+            if event.tool:
+                fields["tool"] = event.tool
+            fields["outcome"] = event.outcome
+            if (request := REQUEST_CONTEXT.get()) is not None:
+                fields |= {"who": request.caller, "transport": request.transport}
+                fields |= {"trace_id": request.trace_id} if request.trace_id else {}
+            _requests.debug("%s", event.method, extra=fields)
 
         return finish
 
 
-def _log(event: RequestEvent) -> None:
-    request = REQUEST_CONTEXT.get()
-    fields: dict[str, object] = {"duration_ms": round(event.seconds * _MILLISECONDS_PER_SECOND, 1)}
-    if event.tool:
-        fields["tool"] = event.tool
-    fields["outcome"] = event.outcome
-    if request is not None:
-        fields |= {"who": request.caller, "transport": request.transport}
-        if request.trace_id:
-            fields["trace_id"] = request.trace_id
-    _requests.debug("%s", event.method, extra=fields)
-
-
-class StartLog:
-    """Logs once that a server is ready. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_logged = False
-
-    @property
-    def is_logged(self) -> bool:
-        """Whether it was logged."""
-        return self._is_logged
-
-    def report(self, facts: Mapping[str, object]) -> None:
-        """Log the facts about the server, unless that was done before."""
-        with self._lock:
-            was_logged, self._is_logged = self._is_logged, True
-        if not was_logged:
-            _start.info("Ready", extra=dict(facts))
+def log_ready(facts: Mapping[str, object]) -> None:
+    """Log that a server is ready, with facts about it."""
+    _start.info("Ready", extra=dict(facts))
 
 
 _AT_ONCE = 20
@@ -91,19 +69,16 @@ class LibraryLog:
             self._snapshot = snapshot
             problems, copies = _problems_of(snapshot)
             # Directories and rules first: they concern many skills.
-            new = self._new((*root_problems(snapshot.report), *self._name_problems(snapshot), *problems, *copies))
+            present = (*root_problems(snapshot.report), *self._name_problems(snapshot), *problems, *copies)
+            lines = dict.fromkeys(problem.sentence() for problem in present)
+            new = [line for line in lines if line not in self._known]
+            self._known = frozenset(lines)
             of_copies = {copy.sentence() for copy in copies}
             for number, line in enumerate(new):
                 if number == _AT_ONCE:
                     _library.warning("%d more problems; `skillhub doctor` lists them", len(new) - _AT_ONCE)
                     return
                 _library.log(logging.INFO if line in of_copies else logging.WARNING, "%s", line)
-
-    def _new(self, problems: Iterable[Problem]) -> list[str]:
-        lines = dict.fromkeys(problem.sentence() for problem in problems)
-        new = [line for line in lines if line not in self._known]
-        self._known = frozenset(lines)
-        return new
 
 
 def _problems_of(snapshot: Snapshot) -> tuple[list[Problem], list[Problem]]:

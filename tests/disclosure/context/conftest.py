@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
+from skillhub_mcp.disclosure.catalogue import Budget
+from skillhub_mcp.disclosure.context.catalogue import Catalogues
 from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.roots import SkillRoot
@@ -51,4 +52,4 @@ def catalogues(project: Path, home: Path) -> Catalogues:
     def project_of(cwd: str) -> Any:
         return find_project(cwd or str(project), home=str(home))
 
-    return Catalogues(project_of, home=str(home), limits=CatalogueLimits(200, 32_768), judge=agreed)
+    return Catalogues(project_of, home=str(home), budget=Budget(200, 32_768), judge=agreed)

@@ -11,7 +11,8 @@ from tests.disclosure.context.conftest import Add, agreed
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.library import make_catalogues
-from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
+from skillhub_mcp.disclosure.catalogue import Budget
+from skillhub_mcp.disclosure.context.catalogue import Catalogues, Listing, skill_id
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import find_project
 from skillhub_mcp.settings import settings_of
@@ -24,7 +25,7 @@ def names(listing: Listing) -> list[tuple[str, str]]:
 
 
 @pytest.mark.acceptance("S0-8", "S0-9")
-def test_every_directory_from_the_root_down_is_repo_and_the_home_is_user(
+def test_project_directories_are_repo_and_the_home_is_user(
     catalogues: Catalogues, add: Add, project: Path, home: Path
 ) -> None:
     add(project, "at-root")
@@ -42,14 +43,14 @@ def test_every_directory_from_the_root_down_is_repo_and_the_home_is_user(
 
 
 @pytest.mark.acceptance("S0-10")
-def test_skills_are_found_six_directories_deep_and_no_deeper(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_skills_are_found_down_to_six_directories(catalogues: Catalogues, add: Add, project: Path) -> None:
     add(project, "six", directory="1/2/3/4/5/six")
     add(project, "seven", directory="1/2/3/4/5/6/seven")
     assert names(catalogues.listing()) == [("repo", "six")]
 
 
 @pytest.mark.acceptance("S0-11")
-def test_nothing_else_is_searched(
+def test_other_places_are_not_searched(
     catalogues: Catalogues, add: Add, project: Path, home: Path, write_skill: Add, tmp_path: Path
 ) -> None:
     for place in (project / ".claude" / "skills", project / ".agent" / "skills", home / ".claude" / "skills"):
@@ -63,9 +64,7 @@ def test_nothing_else_is_searched(
 
 
 @pytest.mark.acceptance("S0-15")
-def test_only_a_file_named_skill_md_is_one_and_a_directory_without_it_is_no_error(
-    catalogues: Catalogues, project: Path
-) -> None:
+def test_only_a_file_named_exactly_skill_md_is_a_skill(catalogues: Catalogues, project: Path) -> None:
     skills = project / ".agents" / "skills"
     for name, file in (("lower", "skill.md"), ("other", "Skill.md"), ("none", "README.md")):
         (skills / name).mkdir(parents=True)
@@ -75,7 +74,7 @@ def test_only_a_file_named_skill_md_is_one_and_a_directory_without_it_is_no_erro
 
 
 @pytest.mark.acceptance("S0-4", "S0-16")
-def test_what_cannot_be_looked_into_costs_nothing_but_itself(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_an_unreadable_directory_does_not_affect_others(catalogues: Catalogues, add: Add, project: Path) -> None:
     add(project, "good")
     loop = project / ".agents" / "skills" / "loop"
     loop.symlink_to(loop)
@@ -121,9 +120,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.acceptance("S0-4", "S0-17", "S0-18", "S0-19", "S0-20", "S0-22", "S0-23")
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_skill_that_breaks_a_rule_is_an_error_with_its_path_and_costs_no_other(
-    case: str, catalogues: Catalogues, add: Add, project: Path
-) -> None:
+def test_an_invalid_skill_is_an_error_with_its_path(case: str, catalogues: Catalogues, add: Add, project: Path) -> None:
     add(project, "good")
     name, written, told = BROKEN[case]
     directory = project / ".agents" / "skills" / name
@@ -152,7 +149,7 @@ def test_a_skill_that_breaks_a_rule_is_an_error_with_its_path_and_costs_no_other
         ("---\nname: one\ndescription: d\n---", "d"),
     ],
 )
-def test_a_skill_that_is_oddly_but_rightly_written_is_listed(
+def test_unusual_but_valid_skills_are_listed(
     written: str, description: str, catalogues: Catalogues, project: Path
 ) -> None:
     directory = project / ".agents" / "skills" / "one"
@@ -163,7 +160,7 @@ def test_a_skill_that_is_oddly_but_rightly_written_is_listed(
 
 
 @pytest.mark.acceptance("S0-1", "S0-2", "S0-3")
-def test_a_skill_has_its_id_its_absolute_paths_and_its_time(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_a_skill_has_an_id_absolute_paths_and_mtime(catalogues: Catalogues, add: Add, project: Path) -> None:
     directory = add(project, "one")
     add(project / "x", "one")
     os.utime(directory / "SKILL.md", ns=(1_700_000_000_250_000_000,) * 2)
@@ -182,9 +179,7 @@ def test_a_skill_has_its_id_its_absolute_paths_and_its_time(catalogues: Catalogu
 
 
 @pytest.mark.acceptance("S0-24")
-def test_one_file_that_two_ways_lead_to_is_listed_once(
-    catalogues: Catalogues, add: Add, project: Path, home: Path
-) -> None:
+def test_one_file_behind_two_paths_is_listed_once(catalogues: Catalogues, add: Add, project: Path, home: Path) -> None:
     directory = add(project, "one")
     (home / ".agents").mkdir()
     (home / ".agents" / "skills").symlink_to(directory.parent)
@@ -194,7 +189,7 @@ def test_one_file_that_two_ways_lead_to_is_listed_once(
 
 
 @pytest.mark.acceptance("S0-24")
-def test_a_link_of_another_name_in_the_project_does_not_take_the_users_skill_away(
+def test_a_renamed_link_in_the_project_does_not_hide_the_users_skill(
     catalogues: Catalogues, add: Add, project: Path, home: Path
 ) -> None:
     directory = add(home, "one")
@@ -218,14 +213,14 @@ def test_a_link_of_another_name_in_the_project_does_not_take_the_users_skill_awa
 
 
 @pytest.mark.acceptance("S0-25")
-def test_two_files_of_one_name_are_both_listed(catalogues: Catalogues, add: Add, project: Path, home: Path) -> None:
+def test_two_skills_with_one_name_are_both_listed(catalogues: Catalogues, add: Add, project: Path, home: Path) -> None:
     add(project, "one", "The project's.")
     add(home, "one", "The user's.")
     assert [skill.description for skill in catalogues.listing().skills] == ["The project's.", "The user's."]
 
 
 @pytest.mark.acceptance("S0-76")
-def test_a_catalogue_follows_the_files(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_a_catalogue_follows_changes_of_files(catalogues: Catalogues, add: Add, project: Path) -> None:
     gone = add(project, "gone")
     # A file of this very moment is read again: its time may not tell what is still written to it.
     os.utime(gone / "SKILL.md", ns=(1_700_000_000_000_000_001,) * 2)
@@ -237,7 +232,7 @@ def test_a_catalogue_follows_the_files(catalogues: Catalogues, add: Add, project
 
 
 @pytest.mark.acceptance("S0-76")
-def test_the_catalogue_of_the_hubs_project_has_the_skills_that_the_hub_serves(
+def test_the_catalogue_of_the_hubs_project_uses_its_snapshot(
     add: Add, project: Path, home: Path, tmp_path: Path
 ) -> None:
     add(project, "first")
@@ -258,9 +253,7 @@ def test_the_catalogue_of_the_hubs_project_has_the_skills_that_the_hub_serves(
         hub.close()
 
 
-def test_a_link_that_is_switched_and_a_marker_that_appears_are_followed(
-    catalogues: Catalogues, add: Add, project: Path
-) -> None:
+def test_switched_links_and_new_markers_are_followed(catalogues: Catalogues, add: Add, project: Path) -> None:
     for version in ("v1", "v2"):
         add(project / version, f"of-{version}")
     (project / ".agents").symlink_to(project / "v1" / ".agents")
@@ -283,7 +276,7 @@ def test_each_working_directory_has_its_own_catalogue(catalogues: Catalogues, ad
     assert names(catalogues.listing()) == []
 
 
-def test_a_working_directory_that_does_not_exist_is_refused(catalogues: Catalogues, tmp_path: Path) -> None:
+def test_a_missing_working_directory_is_an_error(catalogues: Catalogues, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="is not a directory"):
         catalogues.listing(str(tmp_path / "none"))
 
@@ -293,7 +286,7 @@ def test_a_working_directory_that_does_not_exist_is_refused(catalogues: Catalogu
     ("entries", "share", "kept", "truncated"),
     [(200, 1.0, 3, False), (2, 1.0, 2, True), (200, 0.9, 3, True), (200, 0.3, 1, True), (3, 99.0, 3, False)],
 )
-def test_a_catalogue_is_cut_by_its_entries_and_by_its_bytes_and_says_so(
+def test_a_catalogue_is_truncated_by_entries_or_bytes(
     entries: int,
     share: float,
     kept: int,
@@ -305,18 +298,18 @@ def test_a_catalogue_is_cut_by_its_entries_and_by_its_bytes_and_says_so(
 ) -> None:
     for name in ("one", "two", "six"):
         add(project, name, "é" * 300)
-    limits = CatalogueLimits(entries, int(len(catalogues.initial().text.encode()) * share))
-    cut = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits, judge=agreed)
+    budget = Budget(entries, int(len(catalogues.initial().text.encode()) * share))
+    cut = Catalogues(lambda _: find_project(str(project)), home=str(home), budget=budget, judge=agreed)
     catalogue = cut.initial().catalogue
     assert (len(catalogue.entries), catalogue.truncated) == (kept, truncated)
-    assert len(cut.initial().text.encode()) <= limits.max_bytes
+    assert len(cut.initial().text.encode()) <= (budget.max_bytes or 0)
     assert f'truncated="{str(truncated).lower()}"' in cut.initial().text
     assert ("call skill_search" in cut.initial().text) is truncated
     assert len(cut.listing().skills) == 3
 
 
 @pytest.mark.acceptance("S3-30")
-def test_what_is_not_for_models_is_kept_from_the_catalogue(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_skills_not_for_models_are_left_out_of_the_catalogue(catalogues: Catalogues, add: Add, project: Path) -> None:
     add(project, "hidden", extra="disable-model-invocation: true")
     add(project, "shown")
     listing = catalogues.listing()
@@ -325,13 +318,11 @@ def test_what_is_not_for_models_is_kept_from_the_catalogue(catalogues: Catalogue
     assert len(listing.skills) == 2
 
 
-def test_an_untrusted_skill_is_listed_when_asked_for_and_not_at_the_start_of_a_session(
-    add: Add, project: Path, home: Path
-) -> None:
+def test_untrusted_skills_are_listed_but_not_at_the_start_of_a_session(add: Add, project: Path, home: Path) -> None:
     add(project, "theirs")
     add(home, "mine")
-    limits = CatalogueLimits(9, 9_999)
-    catalogues = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits)
+    budget = Budget(9, 9_999)
+    catalogues = Catalogues(lambda _: find_project(str(project)), home=str(home), budget=budget)
     assert [skill.name for skill in catalogues.listing().shown] == ["theirs", "mine"]
     assert [skill.name for skill in catalogues.initial().catalogue.entries] == ["mine"]
     assert "theirs" not in catalogues.initial().text

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.disclosure.context.conftest import Add, agreed
 
-from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
+from skillhub_mcp.disclosure.catalogue import Budget
+from skillhub_mcp.disclosure.context.catalogue import Catalogues
 from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillNotFound, SkillUnreadable
 from skillhub_mcp.project import find_project
@@ -16,7 +17,7 @@ from skillhub_mcp.skills.model import Skill
 
 
 @pytest.mark.acceptance("S0-47", "S0-48", "S0-49")
-def test_a_path_wins_over_a_name_and_one_of_them_must_be_given(catalogues: Catalogues, add: Add, project: Path) -> None:
+def test_a_path_takes_precedence_over_a_name(catalogues: Catalogues, add: Add, project: Path) -> None:
     first, second = add(project, "first"), add(project, "second")
     listing = catalogues.listing()
     assert select_skill(listing, name="first", path=None).dir == os.path.realpath(first)
@@ -33,9 +34,7 @@ def test_a_path_wins_over_a_name_and_one_of_them_must_be_given(catalogues: Catal
 
 
 @pytest.mark.acceptance("S0-26", "S0-50")
-def test_a_name_that_two_have_is_ambiguous_and_the_error_has_their_paths(
-    catalogues: Catalogues, add: Add, project: Path, home: Path
-) -> None:
+def test_an_ambiguous_name_is_an_error_with_paths(catalogues: Catalogues, add: Add, project: Path, home: Path) -> None:
     paths = [str(add(place, "one").resolve() / "SKILL.md") for place in (project, home)]
     listing = catalogues.listing()
     with pytest.raises(AmbiguousSkill) as caught:
@@ -46,7 +45,7 @@ def test_a_name_that_two_have_is_ambiguous_and_the_error_has_their_paths(
 
 
 @pytest.mark.acceptance("S0-51", "S0-68", "S0-69")
-def test_what_is_not_in_the_catalogue_cannot_be_chosen(
+def test_skills_outside_the_catalogue_cannot_be_loaded(
     catalogues: Catalogues, add: Add, project: Path, write_skill: Add
 ) -> None:
     add(project, "first")
@@ -86,7 +85,7 @@ def test_a_loaded_skill_is_rendered_as_specified(catalogues: Catalogues, project
     assert loaded.mtime_ms == (directory / "SKILL.md").stat().st_mtime_ns / 1_000_000
 
 
-def test_a_reader_who_shares_no_disk_gets_no_path_of_it(catalogues: Catalogues, project: Path, add: Add) -> None:
+def test_remote_clients_get_no_paths(catalogues: Catalogues, project: Path, add: Add) -> None:
     add(project, "one", files={"references/a b.md": "x"})
     add(project / "x", "one")
     listing = catalogues.listing(str(project / "x"))
@@ -102,7 +101,7 @@ def test_a_reader_who_shares_no_disk_gets_no_path_of_it(catalogues: Catalogues, 
 
 
 @pytest.mark.acceptance("S0-69", "S0-71")
-def test_the_list_of_files_is_bounded_and_stays_inside(catalogues: Catalogues, project: Path, add: Add) -> None:
+def test_the_list_of_files_is_bounded_and_confined(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "one", files={f"references/{number:03}.md": "x" for number in range(300)})
     (directory / "references" / "out.md").symlink_to("/etc/passwd")
     text = load_skill_context(select_skill(catalogues.listing(), name="one", path=None)).text
@@ -112,7 +111,7 @@ def test_the_list_of_files_is_bounded_and_stays_inside(catalogues: Catalogues, p
     assert len(text) < 40_000
 
 
-def test_a_skill_that_no_longer_exists_is_unreadable(catalogues: Catalogues, project: Path, add: Add) -> None:
+def test_a_removed_skill_is_unreadable(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "one")
     skill = select_skill(catalogues.listing(), name="one", path=None)
     (directory / "SKILL.md").unlink()
@@ -121,7 +120,7 @@ def test_a_skill_that_no_longer_exists_is_unreadable(catalogues: Catalogues, pro
 
 
 @pytest.mark.acceptance("S0-70")
-def test_cycles_end_linked_skills_are_followed_and_a_linked_file_stays_inside(
+def test_links_are_followed_without_cycles_or_escapes(
     catalogues: Catalogues, project: Path, add: Add, write_skill: Add, tmp_path: Path
 ) -> None:
     skills = add(project, "own").parent
@@ -156,9 +155,7 @@ def refusal(
     return caught.value
 
 
-def test_a_skill_that_was_renamed_is_found_by_its_new_name_and_unknown_by_the_old_one(
-    catalogues: Catalogues, project: Path, add: Add
-) -> None:
+def test_a_renamed_skill_is_found_by_its_new_name_only(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "old", "Writes letters.").resolve()
     catalogues.listing()
     rename(directory, "new")
@@ -167,9 +164,7 @@ def test_a_skill_that_was_renamed_is_found_by_its_new_name_and_unknown_by_the_ol
     assert catalogues.select(lambda listing: select_skill(listing, name="new", path=None))[1].name == "new"
 
 
-def test_a_directory_that_was_renamed_without_its_name_says_why_it_is_refused(
-    catalogues: Catalogues, project: Path, add: Add
-) -> None:
+def test_a_renamed_directory_reports_the_name_mismatch(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "old").resolve()
     catalogues.listing()
     moved = rename(directory, "new", in_the_file=False)
@@ -180,13 +175,13 @@ def test_a_directory_that_was_renamed_without_its_name_says_why_it_is_refused(
     assert str(project) not in told
 
 
-def test_what_a_caller_may_not_see_is_not_told_when_it_is_gone(project: Path, home: Path, add: Add) -> None:
+def test_a_removed_skill_is_not_revealed_to_restricted_callers(project: Path, home: Path, add: Add) -> None:
     directory = add(project, "old")
     add(project, "refused", frontmatter="name: refused")
     own = Catalogues(
         lambda _: find_project(str(project)),
         home=str(home),
-        limits=CatalogueLimits(9, 999),
+        budget=Budget(9, 999),
         is_allowed=lambda skill: skill.name != "old",
         reports_errors=lambda: False,
     )
@@ -196,7 +191,7 @@ def test_what_a_caller_may_not_see_is_not_told_when_it_is_gone(project: Path, ho
     assert refusal(own, name="refused").message == "No skill is named 'refused'"
 
 
-def test_a_namesake_that_is_switched_off_leaves_the_name_to_the_other(project: Path, home: Path, add: Add) -> None:
+def test_a_disabled_namesake_does_not_make_a_name_ambiguous(project: Path, home: Path, add: Add) -> None:
     kept, off = add(project, "one").resolve(), add(home, "one").resolve()
 
     def catalogues_without(*disabled: Path) -> Catalogues:
@@ -206,7 +201,7 @@ def test_a_namesake_that_is_switched_off_leaves_the_name_to_the_other(project: P
         return Catalogues(
             lambda _: find_project(str(project)),
             home=str(home),
-            limits=CatalogueLimits(9, 999),
+            budget=Budget(9, 999),
             enabled_in=lambda _: is_enabled,
             judge=agreed,
         )

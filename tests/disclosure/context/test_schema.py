@@ -26,7 +26,7 @@ SKILL: dict[str, Any] = {
 
 
 @pytest.mark.acceptance("S0-5", "S0-7")
-def test_every_type_has_a_schema_that_names_its_fields_and_no_others() -> None:
+def test_every_type_has_a_closed_json_schema() -> None:
     schemas = context_json_schemas()
     assert {name: sorted(schema["properties"]) for name, schema in schemas.items()} == {
         "SkillMetadata": ["description", "dir", "id", "mtimeMs", "name", "path", "scope"],
@@ -53,14 +53,14 @@ def test_every_type_has_a_schema_that_names_its_fields_and_no_others() -> None:
         {"path": None},
     ],
 )
-def test_a_malformed_skill_is_refused(changed: dict[str, Any]) -> None:
+def test_malformed_metadata_is_rejected(changed: dict[str, Any]) -> None:
     assert SkillMetadata.model_validate(SKILL).model_dump() == SKILL
     with pytest.raises(ValidationError):
         SkillMetadata.model_validate({**SKILL, **changed})
 
 
 @pytest.mark.acceptance("S0-6", "S0-7")
-def test_a_hit_has_one_of_four_reasons_and_a_score_within_0_and_1() -> None:
+def test_a_hit_has_a_known_reason_and_a_score_from_0_to_1() -> None:
     for reason in ("exact_path", "exact_name", "prefix", "token_overlap"):
         SkillSearchResult.model_validate({"skill": SKILL, "score": 1.0, "reason": reason})
     for wrong in ({"reason": "fuzzy"}, {"score": 1.1}, {"score": -0.1}):
@@ -69,7 +69,7 @@ def test_a_hit_has_one_of_four_reasons_and_a_score_within_0_and_1() -> None:
 
 
 @pytest.mark.acceptance("S0-5")
-def test_a_catalogue_has_exactly_its_three_fields() -> None:
+def test_a_catalogue_has_exactly_three_fields() -> None:
     assert SkillCatalog(skills=(), errors=(), truncated=False).model_dump() == {
         "skills": (),
         "errors": (),

@@ -50,12 +50,12 @@ def told(found: TieredResult) -> list[tuple[str, str]]:
         "/repo/x/../.agents/skills/repo-review/",
     ],
 )
-def test_a_path_absolute_or_from_the_working_directory_comes_first(query: str) -> None:
+def test_a_matching_path_ranks_first(query: str) -> None:
     assert told(ask(query))[0] == ("repo-review", "exact_path")
 
 
 @pytest.mark.acceptance("S0-6", "S0-29", "S0-30", "S0-31")
-def test_a_name_comes_before_a_beginning_and_that_before_shared_words() -> None:
+def test_exact_names_rank_above_prefixes_and_shared_words() -> None:
     assert told(ask("release")) == [
         ("release", "exact_name"),
         ("release-notes", "prefix"),
@@ -78,7 +78,7 @@ def test_a_name_comes_before_a_beginning_and_that_before_shared_words() -> None:
         ("Notes", "Takes notes"),
     ],
 )
-def test_words_are_shared_in_every_script(query: str, description: str) -> None:
+def test_words_match_in_every_script(query: str, description: str) -> None:
     others = [skill("paint", "Paints walls"), skill("塗装", "壁を塗る")]
     found = ask(query, [skill("wanted", description), *others])
     assert told(found) == [("wanted", "token_overlap")]
@@ -93,7 +93,7 @@ def test_words_are_shared_in_every_script(query: str, description: str) -> None:
         "commits からノートを書いてください",
     ],
 )
-def test_words_that_say_nothing_do_not_count(query: str) -> None:
+def test_stop_words_do_not_match(query: str) -> None:
     others = [
         skill(f"other-{number}", "What you would use to make this and that for all of it, mit dem und für das")
         for number in range(20)
@@ -104,14 +104,14 @@ def test_words_that_say_nothing_do_not_count(query: str) -> None:
     assert found.count <= 4
 
 
-def test_where_no_word_says_anything_only_names_are_found() -> None:
+def test_a_query_of_stop_words_matches_names_only() -> None:
     skills = [skill("how-to", "Explains."), skill("other", "How to do it.")]
     assert told(ask("how do I", skills)) == [("how-to", "token_overlap")]
     assert told(ask("めがねの", [skill("glasses", "めがねを選ぶ"), skill("b", "い")])) == [("glasses", "token_overlap")]
 
 
 @pytest.mark.acceptance("S0-32")
-def test_ties_go_to_repo_and_then_by_path() -> None:
+def test_ties_are_broken_by_scope_and_path() -> None:
     same = [
         skill("b", "Paints walls", scope="user", above="/a"),
         skill("d", "Paints walls", above="/z"),
@@ -122,14 +122,14 @@ def test_ties_go_to_repo_and_then_by_path() -> None:
 
 
 @pytest.mark.acceptance("S0-33")
-def test_a_scope_keeps_its_own_and_an_unknown_one_is_refused() -> None:
+def test_a_scope_filters_hits() -> None:
     assert told(ask("release", scope="user")) == [("changelog", "token_overlap")]
     with pytest.raises(InvalidArgument, match="'hub' is not one of repo, user"):
         ask("release", scope="hub")
 
 
 @pytest.mark.acceptance("S0-34", "S0-35")
-def test_as_many_are_shown_as_asked_for_and_fifty_at_most() -> None:
+def test_the_limit_is_at_most_fifty() -> None:
     many = [skill(f"paint-{number}", "Paints") for number in range(60)]
     for limit, shown in ((3, 3), (50, 50), (60, 50)):
         found = ask("paint", many, limit=limit)
@@ -140,7 +140,7 @@ def test_as_many_are_shown_as_asked_for_and_fifty_at_most() -> None:
 
 
 @pytest.mark.acceptance("S0-36")
-def test_nothing_shared_is_nothing_found_and_an_empty_query_is_refused() -> None:
+def test_an_empty_query_is_an_error() -> None:
     found = ask("quantum")
     assert (found.hits, found.count, found.truncated) == ((), 0, False)
     for query in ("", "  \n"):
@@ -153,7 +153,7 @@ NAMES = st.lists(st.from_regex(r"[a-c]{1,3}(-[a-c]{1,2})?", fullmatch=True), min
 
 @pytest.mark.slow
 @given(names=NAMES, query=st.from_regex(r"[a-c]{1,3}(-[a-c]{1,2})?", fullmatch=True), seed=st.randoms())
-def test_the_order_hangs_on_nothing_but_the_skills(names: list[str], query: str, seed: Any) -> None:
+def test_the_order_is_deterministic(names: list[str], query: str, seed: Any) -> None:
     skills = [skill(name, f"About {name}") for name in names]
     shuffled = list(skills)
     seed.shuffle(shuffled)

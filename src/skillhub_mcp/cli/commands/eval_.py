@@ -92,7 +92,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with terminal_progress() as progress, open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
-            relevant = relevant_directories(queries, {}, listed, args.queries)
+            relevant = relevant_directories(queries, listed, args.queries)
             embedder = choose_embedder(settings)
             reports = evaluate(hub, queries, relevant, baselines=args.baseline, embedder=embedder, progress=progress)
     if args.json:

@@ -29,21 +29,12 @@ from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _ID = re.compile("[0-9a-f]{24}")
 _MAX_CATALOGUES = 32
-_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 class Present(Protocol):
     """Returns the skills that the hub serves, as `ViewSource.snapshot` does."""
 
     def __call__(self, *, fresh: bool, admission: Admission) -> Snapshot: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueLimits:
-    """The bounds of the catalogue at the start of a session: skills, and UTF-8 bytes of the whole text."""
-
-    max_entries: int
-    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +71,9 @@ class Catalogues:
         find_project: Callable[[str], Project],
         *,
         home: str,
-        limits: CatalogueLimits,
+        budget: Budget,
         is_allowed: Callable[[Skill], bool] = lambda _: True,
-        enabled_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _always_enabled,
+        enabled_in: Callable[[str], Callable[[Skill], bool]] = lambda _: lambda _: True,
         reports_errors: Callable[[], bool] = lambda: True,
         judge: Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]] = lambda roots: roots,
         present: Present | None = None,
@@ -93,7 +84,7 @@ class Catalogues:
         self._enabled_in = enabled_in
         self._reports_errors = reports_errors
         self._home = home
-        self._limits = limits
+        self._budget = budget
         self._present = present
         self._lock = threading.Lock()
         self._scans: LRUCache[tuple[str, ...], Scan] = LRUCache(_MAX_CATALOGUES)
@@ -126,10 +117,8 @@ class Catalogues:
         if _ID.fullmatch(wanted) is None:
             return None
         listing = self.listing()
-        found = next((skill for skill in listing.skills if skill.id == wanted), None)
-        if found is None:
-            return None
-        return FoundByName(listing.by_path[found.path], found.id, Source(scope_source(found)))
+        found = (skill for skill in listing.skills if skill.id == wanted)
+        return next((FoundByName(listing.by_path[one.path], one.id, Source(scope_source(one))) for one in found), None)
 
     def _snapshot(self, project: Project, *, fresh: bool) -> Snapshot:
         roots = agent_context_roots(project, home=self._home)
@@ -140,15 +129,15 @@ class Catalogues:
         with self._lock:
             before = self._scans.get(paths)
             memory = {} if before is None else before.memory
-            now = scan(
-                self._judge(roots), memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER, before=before
-            )
+            judged = self._judge(roots)
+            now = scan(judged, memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER, before=before)
             self._scans.put(paths, now)
         return now.snapshot
 
     def initial(self, *, with_paths: bool = True) -> Rendered:
-        """Return the catalogue for the start of a session, within the limits."""
-        return render_initial(self.listing(), self._limits, with_paths=with_paths)
+        """Return `<skills_context>`, the catalogue for the start of a session, within the budget."""
+        entries = context_entries(self.listing(), with_paths=with_paths)
+        return fit(entries, self._budget, render_codelia, search_tool="skill_search", load_tool="skill_load")
 
 
 def context_entries(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEntry]:
@@ -165,25 +154,9 @@ def context_entries(listing: Listing, *, with_paths: bool = True) -> list[Catalo
     ]
 
 
-def render_initial(listing: Listing, limits: CatalogueLimits, *, with_paths: bool = True) -> Rendered:
-    """Return `<skills_context>` for the skills of `listing`, within `limits`."""
-    budget = Budget(max_entries=limits.max_entries, max_bytes=limits.max_bytes)
-    return fit(
-        context_entries(listing, with_paths=with_paths),
-        budget,
-        render_codelia,
-        search_tool="skill_search",
-        load_tool="skill_load",
-    )
-
-
 def skill_id(path: str) -> str:
     """Return the id of the SKILL.md at a canonical path."""
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-
-
-def _always_enabled(_: Skill) -> bool:
-    return True
 
 
 def _listing(
@@ -213,7 +186,7 @@ def _metadata(skill: Skill, source: Source) -> SkillMetadata:
         path=path,
         dir=skill.directory,
         scope="repo" if source is Source.PROJECT else "user",
-        mtimeMs=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
+        mtimeMs=skill.stamp.mtime_ns / 1_000_000,
     )
 
 
@@ -247,7 +220,10 @@ _MAX_LISTED = 100
 
 def inspect_context(catalogues: Catalogues | None, shown: Sequence[Shown], *, with_paths: bool) -> dict[str, Any]:
     """Return the report as JSON values: `cost` by layer and, with `catalogues`, `skills` with what was loaded."""
-    report: dict[str, Any] = {"cost": _costs(shown)}
+    costs: dict[str, int] = dict.fromkeys(_LAYERS, 0)
+    for entry in shown:
+        costs[entry.layer] += entry.tokens
+    report: dict[str, Any] = {"cost": {**costs, "total": sum(costs.values())}}
     if catalogues is None:
         return report
     listing = catalogues.listing()
@@ -267,13 +243,6 @@ def inspect_context(catalogues: Catalogues | None, shown: Sequence[Shown], *, wi
     if with_paths:
         report["skills"]["catalogue"]["cwd"] = listing.cwd
     return report
-
-
-def _costs(shown: Iterable[Shown]) -> dict[str, int]:
-    costs: dict[str, int] = dict.fromkeys(_LAYERS, 0)
-    for entry in shown:
-        costs[entry.layer] += entry.tokens
-    return {**costs, "total": sum(costs.values())}
 
 
 def _entry_json(entry: Shown, *, with_paths: bool) -> dict[str, Any]:

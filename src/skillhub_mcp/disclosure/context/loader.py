@@ -19,7 +19,6 @@ from skillhub_mcp.skills.frontmatter import decode
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
 from skillhub_mcp.skills.names import not_found
 
-_NANOSECONDS_PER_MILLISECOND = 1_000_000
 _SEARCH_TOOL = "skill_search"
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
@@ -85,7 +84,7 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
     return LoadedContext(
         _render(skill, text, with_paths=with_paths, handle=handle or skill.id),
         skill,
-        status.st_mtime_ns / _NANOSECONDS_PER_MILLISECOND,
+        status.st_mtime_ns / 1_000_000,
         status.st_ctime_ns,
     )
 

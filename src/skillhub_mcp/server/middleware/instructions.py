@@ -12,7 +12,6 @@ import base64
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -118,12 +117,10 @@ class Introduction(Middleware):
         options: InstructionOptions,
         *,
         start: Callable[[], None] = lambda: None,
-        today: Callable[[], date] = lambda: datetime.now(timezone.utc).date(),
     ) -> None:
         self._hub = hub
         self._options = options
         self._start = start
-        self._today = today
         self._timer: asyncio.TimerHandle | None = None
         self._rules = _rules(options.tools)
         server.instructions = self._rules
@@ -238,7 +235,6 @@ class Introduction(Middleware):
         offered = [skill for skill in Names(snapshot, policy).findable() if not skill.disable_model_invocation]
         skills = [skill for skill in offered if not skill.awaits_trust]
         return skills, CardContext(
-            day=self._today(),
             project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
             keywords=project_keywords(project) if project else frozenset(),
             names_only=self._options.card.kind == "names",
