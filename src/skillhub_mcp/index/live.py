@@ -222,7 +222,6 @@ class LiveView:
 
     def _run(self) -> None:
         while True:
-            undecided = () if self._scan is None or not self._options.automatic else self._scan.undecided
             with self._condition:
                 self._condition.wait_for(lambda: self._closed or self._wanted != set(), self._poll_seconds())
                 if self._closed:
