@@ -132,7 +132,7 @@ def test_without_a_shell_it_says_how_to_install_the_script(skillhub: Skillhub) -
 def test_every_argument_whose_words_are_known_exists() -> None:
     root = make_parser()
     for command, argument in (*((one, name) for one, names in SKILLS.items() for name in names), *fixed_words(())):
-        assert argument in {action.dest for action in root.command(command.split()).arguments()}, (command, argument)
+        assert argument in {action.dest for action in root.command(command.split()).arguments}, (command, argument)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from tests.surfaces.findings import flooded, forged_lines, hidden, values
 from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 
 from skillhub_mcp.cli import completion_words
+from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.main import make_parser, run
 from skillhub_mcp.disclosure.catalogue import FORMATS
 
@@ -75,12 +75,11 @@ WITHOUT_TEXT_OF_SKILLS = {
 EACH = 3
 
 
-def commands(parser: argparse.ArgumentParser, above: tuple[str, ...] = ()) -> Iterator[str]:
-    """The commands of a parser that have none below them, and those that do something without one."""
-    below = next((one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None)
-    for name, inner in (below or {}).items():
+def commands(parser: Parser, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """The commands of a parser that have none below them."""
+    for name, inner in parser.subcommands.items():
         yield from commands(inner, (*above, name))
-    if not below:
+    if not parser.subcommands:
         yield " ".join(above)
 
 

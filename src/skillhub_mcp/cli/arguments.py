@@ -17,7 +17,7 @@ from skillhub_mcp.errors import InvalidArgument
 
 # argparse's messages differ between Python versions; these three kinds are replaced.
 _ABOUT_ONE = re.compile(r"argument (?P<argument>[^:]+): (?P<reason>.*)", re.DOTALL)
-_CHOICE, _CHOICES = "invalid choice: ", " (choose from "
+_CHOICE = re.compile(r"invalid choice: (?P<typed>.+) \(choose from (?P<choices>.*)\)", re.DOTALL)
 _REQUIRED = re.compile(r"the following arguments are required: (?P<arguments>.*)")
 
 PROGRAM = "skillhub"
@@ -52,14 +52,30 @@ SERVING_DEFAULTS: Mapping[str, Any] = {
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises InvalidArgument instead of exiting, with suggestions for mistyped words.
 
-    `subcommands` holds the parsers of its commands by name; a parser that `runs_alone` needs none of them.
+    `arguments` are those that were added, but for mutually exclusive ones. A parser that `runs_alone` needs no action.
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
-        self.subcommands: Mapping[str, Parser] = {}
+        self.arguments: list[argparse.Action] = []
         self.runs_alone = False
+        self._chooser: Any = None
         self._argv: Sequence[str] = ()
+        super().__init__(**options, allow_abbrev=False)
+
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        self.arguments.append(super().add_argument(*names, **options))
+        return self.arguments[-1]
+
+    def add_commands(self, **options: Any) -> Any:
+        """Let the parser have commands, and return the object that adds their parsers."""
+        self._chooser = self.add_subparsers(parser_class=Parser, **options)
+        self.arguments.append(self._chooser)
+        return self._chooser
+
+    @property
+    def subcommands(self) -> Mapping[str, Parser]:
+        """The parsers of the commands by name."""
+        return {} if self._chooser is None else self._chooser.choices
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Return the parsed arguments. Raises InvalidArgument, and SystemExit after printing `--help`."""
@@ -83,13 +99,10 @@ class Parser(argparse.ArgumentParser):
         """Return the options for serving that `args` have."""
         return tuple(name for name, default in SERVING_DEFAULTS.items() if getattr(args, name) != default)
 
-    def arguments(self) -> tuple[argparse.Action, ...]:
-        """Return the arguments and options, in order."""
-        return tuple(self._actions)
-
-    def option_names(self) -> tuple[str, ...]:
+    def option_names(self) -> set[str]:
         """Return every long option, including those that help leaves out."""
-        return tuple(name for name in self._option_string_actions if name.startswith("--"))
+        names = {name for action in self.arguments for name in action.option_strings if name.startswith("--")}
+        return names.union(re.findall(r"--[a-z][a-z-]*", self.format_usage()))
 
     def command(self, words: Sequence[str]) -> Parser:
         """Return the parser of the command that `words` name. Raises InvalidArgument."""
@@ -112,21 +125,22 @@ class Parser(argparse.ArgumentParser):
         about = _ABOUT_ONE.fullmatch(message)
         if about is None:
             raise InvalidArgument(self.prog, f"cannot be run this way: {message}", hint=self._help)
-        written, _, listed = about["reason"].removeprefix(_CHOICE).rpartition(_CHOICES)
-        if about["reason"].startswith(_CHOICE) and written:
-            typed = str(ast.literal_eval(written))
-            if about["argument"] == COMMAND:
-                for word in self._argv[: self._argv.index(typed)]:
-                    # The word may be the value of an option that was mistyped.
-                    if word.startswith("--") and word.partition("=")[0] not in self.option_names():
-                        self.refuse(word)
-            if about["argument"] in (COMMAND, ACTION):
-                self.refuse_command(typed)
-            choices = re.findall(r"[\w-]+", listed)
-            reason = f"{typed!r} is not one of {', '.join(choices)}"
-            raise InvalidArgument(about["argument"], reason, hint=did_you_mean(typed, choices, self._help))
-        reason = "requires a value" if about["reason"].startswith("expected ") else about["reason"]
-        raise InvalidArgument(about["argument"], reason, hint=self._help)
+        argument, reason = about["argument"], about["reason"]
+        choice = _CHOICE.fullmatch(reason)
+        if choice is None:
+            reason = "requires a value" if reason.startswith("expected ") else reason
+            raise InvalidArgument(argument, reason, hint=self._help)
+        typed = str(ast.literal_eval(choice["typed"]))
+        if argument == COMMAND:
+            for word in self._argv[: self._argv.index(typed)]:
+                # The word may be the value of an option that was mistyped.
+                if word.startswith("--") and word.partition("=")[0] not in self.option_names():
+                    self.refuse(word)
+        if argument in (COMMAND, ACTION):
+            self.refuse_command(typed)
+        choices = re.findall(r"[\w-]+", choice["choices"])
+        reason = f"{typed!r} is not one of {', '.join(choices)}"
+        raise InvalidArgument(argument, reason, hint=did_you_mean(typed, choices, self._help))
 
     @property
     def _help(self) -> str:
@@ -163,7 +177,7 @@ class Parser(argparse.ArgumentParser):
 
 def did_you_mean(typed: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return a hint with the nearest of the `known` words, or `otherwise`."""
-    near = difflib.get_close_matches(typed, list(known), n=1)
+    near = difflib.get_close_matches(typed, sorted(known), n=1)
     return f"did you mean {near[0]!r}?" if near else otherwise
 
 
@@ -172,12 +186,8 @@ Run = Callable[[argparse.Namespace, Mapping[str, str]], int]
 
 def add_actions(parser: Parser, *, required: bool = False) -> Any:
     """Add actions to a command, of which one may be `required`, and return the object that adds their parsers."""
-    actions = parser.add_subparsers(
-        title="actions", metavar=ACTION, dest="action", required=required, parser_class=Parser
-    )
-    parser.subcommands = actions.choices
     parser.runs_alone = not required
-    return actions
+    return parser.add_commands(title="actions", metavar=ACTION, dest="action", required=required)
 
 
 def add_action(actions: Any, name: str, run: Run, summary: str, *, writes: bool = False) -> Parser:

@@ -72,10 +72,7 @@ def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     add_setting_options(parser)
     serve.add_options_without_command(parser)
-    subparsers = parser.add_subparsers(
-        metavar=COMMAND, dest="command", parser_class=Parser, prog=PROGRAM, help=argparse.SUPPRESS
-    )
-    parser.subcommands = subparsers.choices
+    subparsers = parser.add_commands(metavar=COMMAND, dest="command", prog=PROGRAM, help=argparse.SUPPRESS)
     for name in commands:
         _add_command(subparsers, name)
     explaining = subparsers.add_parser(

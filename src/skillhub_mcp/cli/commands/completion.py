@@ -97,7 +97,7 @@ def script(shell: str, root: Parser) -> str:
 
 def _arguments(parser: Parser, command: str) -> Iterator[tuple[str, argparse.Action]]:
     """Yield the arguments and options of each command."""
-    for action in parser.arguments():
+    for action in parser.arguments:
         yield command, action
     for name, subparser in parser.subcommands.items():
         yield from _arguments(subparser, f"{command} {name}".strip())
