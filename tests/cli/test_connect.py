@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Skillhub, Terminal
 from tests.clients.files import PLAIN
 
-from skillhub_mcp.cli import client_changes
+from skillhub_mcp.cli.commands import connect
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.secrets import looks_secret
 from skillhub_mcp.diagnosis.installed_command import is_passing, lasting_command, own_command
@@ -40,7 +40,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         servers.append(server)
         return Probed("skillhub", "1.2.3", ("search_skills", "load_skill"))
 
-    monkeypatch.setattr(client_changes, "probe", answer)
+    monkeypatch.setattr(connect, "probe", answer)
     return servers
 
 
@@ -355,7 +355,7 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
 def test_a_server_that_does_not_answer_fails_the_command(
     skillhub: Skillhub, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_changes, "probe", lambda *_, **__: Probed(failure="it did not answer: no"))
+    monkeypatch.setattr(connect, "probe", lambda *_, **__: Probed(failure="it did not answer: no"))
     done = skillhub("connect", "cursor", "--yes", "--json")
     assert done.code == 1
     (client,) = done.json["clients"]

@@ -1,7 +1,6 @@
 """The shell: parsing of command lines, and what commands print. Each command is a module in `commands/`.
 
 arguments          the parser, options that several commands share, and usage errors
-client_changes     changes of clients' files: shown, confirmed, written, tried and reported
 completion_words   the names of skills, for the scripts of shells
 console            drawing on a terminal with rich: text, tables, Markdown, progress and questions
 found_skills       skills on this machine that are not served, and recording them

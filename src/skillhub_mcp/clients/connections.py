@@ -35,11 +35,11 @@ _OTHER = "{!r} in it is something else than SkillHub"
 
 
 class ChangeKind(str, Enum):
-    """What a change does to a client's file."""
+    """What a change does: the client is then …"""
 
-    CONNECT = "connect"
-    UPDATE = "update"
-    DISCONNECT = "disconnect"
+    CONNECT = "connected"
+    UPDATE = "updated"
+    DISCONNECT = "disconnected"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import surroundings_of
-from skillhub_mcp.chosen_roots import roots_of
+from skillhub_mcp.chosen_roots import project_of, roots_of
 from skillhub_mcp.cli.arguments import Parser, decode_argument
-from skillhub_mcp.cli.client_changes import ClientOutcome, machine_of, refused, report, settle, started
-from skillhub_mcp.cli.console import confirm, print_note, print_table, print_text
+from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_note, print_table, print_text
 from skillhub_mcp.cli.found_skills import addable, found_text, serve_found
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
-from skillhub_mcp.clients.connections import Connections, Plan, no_file_of
+from skillhub_mcp.clients.connections import Connections, FileChange, Plan, Registration, ToPaste, no_file_of
 from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, install_link, whole_file
-from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
-from skillhub_mcp.clients.secrets import has_credentials, looks_secret
+from skillhub_mcp.clients.probe import Probed, environment_of, probe
+from skillhub_mcp.clients.secrets import has_credentials, looks_secret, masked
 from skillhub_mcp.clients.table import CLIENTS, LINKED, client_named, signs_of
-from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command
-from skillhub_mcp.environment import shown_path
-from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command, own_command
+from skillhub_mcp.environment import expand_home, shown_path
+from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
+from skillhub_mcp.execution.runner import RunLimits, run_command
+from skillhub_mcp.settings import read_settings, settings_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REGISTRAR_LIMITS = RunLimits(timeout_seconds=60.0, max_output_bytes=100_000)
 _DESCRIPTIONS = {
     "connect": "Register SkillHub with clients: show what changes in their files, ask, write, and start the server as "
     "they would. Everything else in a file stays as it is, and `skillhub disconnect` restores it.",
@@ -66,8 +73,67 @@ def add_arguments(parser: Parser, command: str) -> None:
     parser.add_argument("--name", default=DEFAULT_NAME, help="name of the connection (default: skillhub)")
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done for one client. `text` is for pasting into `where`; `server` is what its entry now starts."""
+
+    client: Client
+    scope: ClientScope
+    outcome: str
+    path: str = ""
+    reason: str = ""
+    hint: str = ""
+    text: str = ""
+    where: str = ""
+    server: Server | None = None
+    probed: Probed | None = None
+    is_off: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing was changed, or the server does not answer."""
+        silent = self.probed is not None and not self.probed.answers
+        return self.outcome in ("refused", "declined") or silent
+
+    def as_json(self) -> dict[str, object]:
+        """Return the outcome as JSON values, without empty ones."""
+        known: dict[str, object] = {"client": self.client.name, "scope": self.scope.value}
+        known |= {name: getattr(self, name) for name in ("outcome", "path", "reason", "hint", "text", "where")}
+        known |= {"is_off": self.is_off or ""}
+        if self.probed is not None:
+            known["starts"] = {"answers": self.probed.answers} | asdict(self.probed)
+        return {name: value for name, value in known.items() if value != ""}
+
+
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Connect or disconnect. Fails if a file was left alone, or its server does not answer. Raises InvalidArgument."""
+    _refuse_options(args, options)
+    project = project_of(settings_of(options)).root
+    machine, scope = Machine(this_system(), dict(os.environ), expand_home("~"), project), ClientScope(args.scope)
+    connections = Connections(machine)
+    named = (client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name)
+    clients = tuple({client.name: client for client in named}.values())
+    if args.command == "disconnect":
+        return _report(_disconnect(clients, scope, connections, machine, args), args, {})
+    if args.list:
+        return _list(connections, machine, args)
+    if args.link is not None:
+        return _print_link(args)
+    server = _server_of(args, scope)
+    clients = clients or _installed(args, machine, scope)
+    if args.printing:
+        return _print_entries(clients, scope, server, connections, args)
+    outcomes = _connect(clients, scope, server, connections, machine, args)
+    starts = any(one.probed and one.probed.answers and isinstance(one.server, StdioServer) for one in outcomes)
+    if args.json:
+        return _report(outcomes, args, _offer_found(args) if starts else {})
+    code = _report(outcomes, args, {})
+    if starts:
+        _offer_found(args)
+    return code
+
+
+def _refuse_options(args: argparse.Namespace, options: Mapping[str, str]) -> None:
     for typed, setting in (("--skills-dir", "SKILLS_DIR"), ("--roots", "SKILLHUB_ROOTS")):
         if setting in options:
             _refuse_choice_of_skills(typed)
@@ -75,30 +141,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--name", f"{args.name!r} may have letters, digits, `-` and `_` only")
     if args.all and args.clients:
         raise InvalidArgument("--all", "cannot be used with names of clients", hint="remove one of the two")
-    machine, scope = machine_of(options), ClientScope(args.scope)
-    connections = Connections(machine)
-    found = [client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name]
-    clients = tuple({client.name: client for client in found}.values())
-    if args.command == "disconnect":
-        outcomes = _disconnect(clients, scope, connections, machine, args)
-    elif args.list:
-        return _list(connections, machine, args)
-    elif args.link is not None:
-        return _print_link(args)
-    else:
-        server = _server_of(args, scope)
-        clients = clients or _installed(args, machine, scope)
-        if args.printing:
-            return _print_entries(clients, scope, server, connections, args)
-        outcomes = _connect(clients, scope, server, connections, machine, args)
-    starts = args.command == "connect" and any(
-        one.probed is not None and one.probed.answers and isinstance(one.server, StdioServer) for one in outcomes
-    )
-    offer = _offer_found(args) if starts and args.json else {}
-    report(outcomes, args, offer)
-    if starts and not args.json:
-        _offer_found(args)
-    return EXIT_FAILED if any(outcome.failed for outcome in outcomes) else EXIT_OK
 
 
 def _refuse_choice_of_skills(option: str) -> None:
@@ -116,7 +158,7 @@ def _connect(
     connections: Connections,
     machine: Machine,
     args: argparse.Namespace,
-) -> list[ClientOutcome]:
+) -> list[Outcome]:
     """Connect the clients, and start what they would. Raises InvalidArgument about the only one."""
     if isinstance(server, StdioServer) and scope is ClientScope.USER and is_passing(server.command):
         print_note(
@@ -124,7 +166,7 @@ def _connect(
             "  `uv tool install .` in a checkout installs it where it stays"
         )
     plans: list[Plan] = []
-    left_alone: list[ClientOutcome] = []
+    left_alone: list[Outcome] = []
     for client in clients:
         wanted = in_workspace(client, scope, server)
         try:
@@ -141,46 +183,186 @@ def _connect(
         except ClientFileRefused as error:
             # Pasting under a taken name would replace its entry.
             text = "" if error.name_taken else whole_file(client, wanted, name=args.name)
-            left_alone.append(refused(client, scope, error, text))
+            left_alone.append(_refused(client, scope, error, text))
         except InvalidArgument as error:
             if len(clients) == 1:
                 raise
-            left_alone.append(refused(client, scope, error))
-    outcomes = [*settle(plans, connections, machine, args), *left_alone]
-    return outcomes if args.dry_run else started(outcomes, machine)
+            left_alone.append(_refused(client, scope, error))
+    outcomes = [*_settle(plans, connections, machine, args), *left_alone]
+    return outcomes if args.dry_run else _started(outcomes, machine)
 
 
 def _disconnect(
     clients: Sequence[Client], scope: ClientScope, connections: Connections, machine: Machine, args: argparse.Namespace
-) -> list[ClientOutcome]:
+) -> list[Outcome]:
     """Disconnect the clients. Raises InvalidArgument for none."""
     if not clients and not args.all:
         raise InvalidArgument("CLIENT", "is required", hint="`skillhub connect --list` says which are connected")
     plans: list[Plan] = []
-    left_alone: list[ClientOutcome] = []
+    left_alone: list[Outcome] = []
     others = {}
     for client in clients or CLIENTS:
         try:
-            found = connections.found(client, scope, name=args.name)
-            ours = [disconnecting_command(one) for one in found if one.is_ours and one.name != args.name]
-            if not clients and not any(one.is_ours for one in found):
+            found = [one for one in connections.found(client, scope, name=args.name) if one.is_ours]
+            if not (clients or found):
                 continue
-            if ours:
-                others[client.name] = f"`{ours[0]}` disconnects it"
+            if elsewhere := [disconnecting_command(one) for one in found if one.name != args.name]:
+                others[client.name] = f"`{elsewhere[0]}` disconnects it"
             plans.append(connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client)))
         except ClientFileRefused as error:
             # With --all, SkillHub never wrote to an unreadable file.
-            left_alone += [refused(client, scope, error)] if clients else []
+            left_alone += [_refused(client, scope, error)] if clients else []
     if not plans and not left_alone:
         raise InvalidArgument("--all", "finds no client that is connected", hint="`skillhub connect --list`")
-    settled = settle(plans, connections, machine, args)
-    hinted = [
-        replace(one, hint=others.get(one.client.name, one.hint))
-        if one.outcome == "unchanged" and one.server is None
-        else one
-        for one in settled
+    outcomes = []
+    for one in _settle(plans, connections, machine, args):
+        is_elsewhere = one.outcome == "unchanged" and one.server is None
+        hint = others.get(one.client.name, one.hint) if is_elsewhere else one.hint
+        outcomes.append(replace(one, hint=hint, server=None))
+    return [*outcomes, *left_alone]
+
+
+def _settle(
+    plans: Sequence[Plan], connections: Connections, machine: Machine, args: argparse.Namespace
+) -> list[Outcome]:
+    """Show the changes, ask, and carry them out. Raises InvalidArgument if there is no terminal to ask on."""
+    plans = _each_file_once(plans)
+    changes = [plan for plan in plans if isinstance(plan, FileChange | Registration)]
+    for change in changes if not args.json else ():
+        print_difference(_difference(change).split("\n"), sys.stdout if args.dry_run else sys.stderr)
+    if args.dry_run:
+        return [_outcome(plan, "planned") for plan in plans]
+    if changes and not args.yes:
+        if args.json or not can_ask():
+            reason = "is required without a terminal; nothing was changed"
+            raise InvalidArgument("--yes", reason, hint="--dry-run shows what it changes")
+        if not confirm("Change this?" if len(changes) == 1 else f"Change these {len(changes)}?", default=True):
+            return [_outcome(plan, "declined") for plan in plans]
+    return [_carried_out(plan, connections, machine) for plan in plans]
+
+
+def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
+    """Return the plans with only the first change of a file that several clients read."""
+    places = [plan.file.place if isinstance(plan, FileChange) else None for plan in plans]
+    return [
+        plan for number, plan in enumerate(plans) if places[number] is None or places[number] not in places[:number]
     ]
-    return [*(replace(one, server=None) for one in hinted), *left_alone]
+
+
+def _difference(change: FileChange | Registration) -> str:
+    """Return a change as a unified difference or as commands, with secrets masked."""
+    if isinstance(change, Registration):
+        return "\n".join(f"runs: {shlex.join(command)}" for command in change.commands)
+    path = shown_path(change.file.path)
+    if os.path.islink(change.file.path):
+        path += f" -> {shown_path(change.file.place)}"
+    old, new = ((content or b"").decode("utf-8", "replace") for content in (change.file.content, change.after))
+    before, after = ("/dev/null" if text is None else path for text in (change.file.content, change.after))
+    return masked("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, after, lineterm="")))
+
+
+def _carried_out(plan: Plan, connections: Connections, machine: Machine) -> Outcome:
+    try:
+        if isinstance(plan, FileChange):
+            connections.carry_out(plan)
+        elif isinstance(plan, Registration):
+            _register(plan, machine)
+            connections.note_registration(plan)
+    except SkillHubError as error:
+        return _refused(plan.client, plan.scope, error)
+    return _outcome(plan, plan.kind.value if isinstance(plan, FileChange | Registration) else "")
+
+
+def _register(plan: Registration, machine: Machine) -> None:
+    """Run the commands of the client's own program. Raises ClientFileRefused for one that fails."""
+    for command in plan.commands:
+        done = run_command(command, cwd=Path(machine.home), limits=_REGISTRAR_LIMITS, environment=machine.environment)
+        if done.exit_code != 0 or done.timeout:
+            said = " ".join((done.stderr or done.stdout).split())[:400] or f"exit code {done.exit_code}"
+            raise ClientFileRefused(plan.path, f"`{shlex.join(command[:3])}` failed: {said}")
+
+
+def _outcome(plan: Plan, outcome: str) -> Outcome:
+    """Return the `outcome` of a plan that changes something; of any other, what there is instead."""
+    if isinstance(plan, ToPaste):
+        return Outcome(plan.client, plan.scope, "printed", text=plan.text, where=plan.where)
+    if not isinstance(plan, FileChange | Registration):
+        outcome = "unchanged"
+    hint = f"switch it on in {plan.client.title}, which does not start it until then" if plan.is_off else plan.hint
+    return Outcome(plan.client, plan.scope, outcome, plan.path, hint=hint, server=plan.server, is_off=plan.is_off)
+
+
+def _refused(client: Client, scope: ClientScope, error: SkillHubError, text: str = "") -> Outcome:
+    """Return the outcome for a file that is left alone; `text` is for pasting there."""
+    path, reason = (error.path, error.reason) if isinstance(error, ClientFileRefused) else ("", error.message)
+    return Outcome(client, scope, "refused", path, reason, error.hint or "", text)
+
+
+def _started(outcomes: Sequence[Outcome], machine: Machine) -> list[Outcome]:
+    """Start each server that a client was connected to, as that client would; each only once."""
+    probes: dict[str, Probed] = {}
+    for one in outcomes:
+        if one.server is not None and not one.is_off and one.outcome != "declined" and repr(one.server) not in probes:
+            probes[repr(one.server)] = _probe(one.server, one.scope, machine)
+    return [replace(one, probed=None if one.is_off else probes.get(repr(one.server))) for one in outcomes]
+
+
+def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
+    """Start a server with the desktop's environment for a user's file, else with this shell's."""
+    own, is_user = own_command(), scope is ClientScope.USER
+    by_name = isinstance(server, StdioServer) and server.command == COMMAND
+    if by_name and own is not None and shutil.which(COMMAND) is None:
+        return Probed(failure=f"{COMMAND} is not found by its name: put {os.path.dirname(own)} on PATH")
+    environment = environment_of(server, machine, from_desktop=is_user)
+    return probe(server, environment=environment, cwd=machine.home if is_user else machine.project)
+
+
+def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, more: Mapping[str, object]) -> int:
+    """Print the outcome of each client, servers that answer alike once, and return the exit code.
+
+    `more` is for JSON.
+    """
+    code = EXIT_FAILED if any(outcome.failed for outcome in outcomes) else EXIT_OK
+    if args.json:
+        print_json({"dry_run": args.dry_run, "clients": [outcome.as_json() for outcome in outcomes], **more})
+        return code
+    ordered = sorted(outcomes, key=lambda one: one.probed is None)
+    for number, one in enumerate(ordered):
+        print_text("\n".join(_lines_of(one)))
+        following = ordered[number + 1].probed if number + 1 < len(ordered) else None
+        if one.probed is not None and one.probed != following:
+            print_text(f"  {_answer(one.probed, one.server)}")
+    return code
+
+
+def _lines_of(one: Outcome) -> list[str]:
+    state = {
+        "unchanged": "connected already" if one.server else "not connected",
+        "planned": "would be changed",
+        "declined": "nothing was changed",
+        "printed": f"put this into {one.where}:",
+        "refused": "nothing was changed",
+    }.get(one.outcome, one.outcome)
+    state += ", but switched off there" if one.is_off else ""
+    state += f" ({shown_path(one.path)})" if one.path else ""
+    state += f": {one.reason}" if one.reason else ""
+    if one.outcome in ("connected", "updated") and one.client.then:
+        state += f". Next: {one.client.then}"
+    lines = [f"{one.client.title}: {state}"]
+    if one.hint:
+        lines.append(f"  hint: {one.hint}")
+    if one.text:
+        lines += ["  To connect it yourself, put this there:"] if one.outcome == "refused" else []
+        lines += ["", one.text.rstrip("\n"), ""]
+    return lines
+
+
+def _answer(probed: Probed, server: Server | None) -> str:
+    is_reached = isinstance(server, HttpServer)
+    if not probed.answers:
+        return f"{'It cannot be used' if is_reached else 'It does not start'}: {probed.failure}"
+    who = f"SkillHub {probed.version} answers with {plural(len(probed.tools), 'tool')}"
+    return f"{'It is reached' if is_reached else 'It starts'}: {who}."
 
 
 def _installed(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
