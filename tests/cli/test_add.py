@@ -265,25 +265,8 @@ def test_look_alikes_and_namesakes_elsewhere_are_told_before_the_question(
     write(user / "pdf-form", skill_text("pdf-form"))
     write(Path("source"), skill_text("pdf-form"))
     told = skillhub("add", "./source", "--dry-run", SKILLHUB_ROOTS="user,hub").out
-    assert "! ~/.agents/skills has a skill of that name, which wins over this one" in told
+    assert "! ~/.agents/skills has a skill of that name, too" in told
     assert "! its name looks like that of pdf-forms, which you have" in told
-
-
-def test_what_comes_into_a_project_is_not_said_to_win_a_name_before_it_is_trusted(
-    skillhub: Skillhub, tmp_path: Path
-) -> None:
-    (tmp_path / "here" / ".git").mkdir()
-    write(tmp_path / "home" / ".agents" / "skills" / "pdf", skill_text("pdf"))
-    write(Path("source"), skill_text("pdf"))
-    arguments = ["add", "./source", "--project", "--dry-run"]
-    wins = "! ~/.agents/skills has a skill of that name, which wins over this one"
-    assert wins in skillhub(*arguments, SKILLHUB_ROOTS="project,user").out
-    # An agreement is to what was there.
-    write(Path(".agents", "skills", "other"), skill_text("other"))
-    assert skillhub("trust", "--yes", SKILLHUB_ROOTS="project,user").code == 0
-    assert wins in skillhub(*arguments, SKILLHUB_ROOTS="project,user").out
-    trusted = skillhub(*arguments, SKILLHUB_ROOTS="project,user", SKILLHUB_TRUST="all").out
-    assert "! it would win the name over the skill in ~/.agents/skills" in trusted
 
 
 def test_a_critical_finding_refuses_until_its_rule_is_accepted_for_these_very_files(

@@ -14,7 +14,6 @@ from skillhub_mcp.library.plan import (
     changes,
     different,
     is_alike,
-    neighbours,
     plan_step,
 )
 from skillhub_mcp.locks.file_digests import FileDigest, digest_of
@@ -103,8 +102,3 @@ def test_confusable_names_are_alike(name: str, other: str) -> None:
 @pytest.mark.parametrize(("name", "other"), [("pdf", "pdg"), ("docx", "xlsx"), ("search", "research-it"), ("a", "ab")])
 def test_names_that_only_share_letters_are_not_alike(name: str, other: str) -> None:
     assert not is_alike(name, other)
-
-
-def test_the_order_of_the_roots_decides_who_gets_a_name() -> None:
-    found = neighbours("pdf-forms", [["pdf-forms"], ["docx"], ["pdf-forms", "pdf-form"]], 1, ["/p", "/u", "/h"])
-    assert (found.before, found.behind, found.alike) == (("/p",), ("/h",), ("pdf-form",))

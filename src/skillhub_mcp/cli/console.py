@@ -65,11 +65,11 @@ def print_text(text: str) -> None:
         _print(sys.stdout, [(line, "")])
 
 
-def print_note(text: str) -> None:
-    """Print a note that is not part of the result on stderr; it is lost if stderr is closed."""
+def print_note(*lines: str) -> None:
+    """Print lines that are not part of the result on stderr; they are lost if stderr is closed."""
     try:
-        for line in on_terminal(text).split("\n"):
-            _print(sys.stderr, [(line, "")])
+        for line in lines:
+            print_line(line, stream=sys.stderr)
     except OSError:
         drop(sys.stderr)
 

@@ -14,7 +14,6 @@ from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text, terminal_progress
 from skillhub_mcp.cli.output import print_json
 from skillhub_mcp.environment import shown_path
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.validation.sarif import ShownFile, ShownRule, explaining_command, sarif
 from skillhub_mcp.validation.targets import Targets, targets, targets_below
@@ -126,7 +125,7 @@ def find_targets(paths: Sequence[str], settings: Settings) -> Targets:
         sought = targets(paths) if paths else targets_below(roots_of(settings))
     for one in sought.skipped:
         holds = f" holds {plural(one.skills, 'skill')}" if one.skills else ""
-        print_note(f"not searched: {in_line(one.path)}{holds} ({one.reason}); pass its path to read it")
+        print_note(f"not searched: {one.path}{holds} ({one.reason}); pass its path to read it")
     if not sought.found:
         print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
     return sought

@@ -1,4 +1,4 @@
-"""The review, question and report that `add` and `update` share. Text of a skill passes `in_line`."""
+"""The review, question and report that `add` and `update` share."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import argparse
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.auditing.rules import AUDIT_RULES
-from skillhub_mcp.chosen_roots import project_trust, roots_of
-from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text
+from skillhub_mcp.chosen_roots import roots_of
+from skillhub_mcp.cli.console import confirm, one_line, print_line, print_note
 from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, finding_json, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
 from skillhub_mcp.library.install import InstallOptions, Prepared, Proposal, Refused, install
-from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
+from skillhub_mcp.library.plan import Settlement, Verb, is_alike
 from skillhub_mcp.library.sources.git_tree import SignatureState
 from skillhub_mcp.locks.file_digests import digest_of
-from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import typed_command
-from skillhub_mcp.skills.roots import SkillRoot
 
 _SHOWN = 5
 _SHOWN_FILES = 20
@@ -43,6 +41,13 @@ _VERBS = {
 _DONE = {Verb.ADD: "Added", Verb.UPDATE: "Updated", Verb.REPLACE: "Replaced", Verb.KEEP: "Kept", Verb.LOCK: "Locked"}
 _POWERS = {"scripts": "scripts", "executables": "may be run", "hosts": "hosts in URLs", "tools": "allowed-tools"}
 _WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
+
+
+class Neighbours(NamedTuple):
+    """The other roots with a skill of the same name, and the names of skills that look alike."""
+
+    same_name: Sequence[str] = ()
+    alike: Sequence[str] = ()
 
 
 def add_terms(parser: argparse.ArgumentParser) -> None:
@@ -83,46 +88,42 @@ def finish(
 
     Raises what `install` raises.
     """
-    found = {one.name: _neighbours(one, place, options) for one in prepared.proposals}
+    near = {one.name: _neighbours(one, place, settings_of(options)) for one in prepared.proposals}
     wanted = [one for one in prepared.proposals if one.verb is not Verb.NOTHING]
     if not args.json:
         for one in prepared.proposals:
-            print_text("\n".join(_lines(one, found[one.name])))
+            for line in _lines(one, near[one.name]):
+                print_line(line)
         _report_refused(prepared.refused)
     agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
     refused = [*prepared.refused]
     index, unserved = RefreshedIndex(), list[str]()
     if agreed:
-        refused += install(place.root, place.lock_path, wanted)
-        installed = [one for one in wanted if one.name not in {each.name for each in refused}]
+        failed = install(place.root, place.lock_path, wanted)
+        refused += failed
+        installed = [one for one in wanted if one.name not in {each.name for each in failed}]
         if not args.json:
-            _report_refused(refused[len(prepared.refused) :])
+            _report_refused(failed)
             _report_installed(installed, place)
-        titles = {one.incoming.known_as: os.path.realpath(os.path.join(place.root, one.name)) for one in installed}
-        index = refresh_index(options, list(titles))
-        unserved = [
-            title
-            for title, directory in titles.items()
-            if not index.problem and os.path.realpath(index.answering.get(title, ("",))[0]) != directory
-        ]
+        directories = {one.incoming.known_as: os.path.join(place.root, one.name) for one in installed}
+        index = refresh_index(options, list(directories))
+        unserved = [] if index.problem else [name for name in directories if not index.serves(name, directories[name])]
     if args.json:
         result = {
             "dry_run": args.dry_run,
             "installed": agreed,
             "unserved": unserved,
             "awaiting_trust": sorted(index.awaiting),
-            "skills": [_json(one, found[one.name], place) for one in prepared.proposals],
+            "skills": [_json(one, near[one.name], place) for one in prepared.proposals],
             "refused": [{"name": one.name, "error": error_json(one.error)} for one in refused],
             "index_problem": index.problem or None,
         }
         print_json(place.json(**more, **result))
     else:
         if index.awaiting:
-            print_note(f"{in_line(', '.join(sorted(index.awaiting)))}: awaiting trust, see `skillhub trust`")
-        for title in unserved:
-            print_note(
-                f"{in_line(title)} does not load this skill: see {in_line(typed_command('skillhub why', title))}"
-            )
+            print_note(f"{', '.join(sorted(index.awaiting))}: awaiting trust, see `skillhub trust`")
+        for name in unserved:
+            print_note(f"{name} does not load this skill: see {typed_command('skillhub why', name)}")
         index.note_problem()
     if agreed or args.dry_run or not wanted:
         return EXIT_FAILED if refused else EXIT_OK
@@ -140,30 +141,27 @@ def _asked(wanted: Sequence[Proposal], place: LibraryPlace) -> bool:
 def _report_refused(refused: Iterable[Refused]) -> None:
     for one in refused:
         hint = f" ({one.error.hint})" if one.error.hint else ""
-        print_note(f"refused: {in_line(one.name)}: {in_line(one.error.message + hint)}")
+        print_note(f"refused: {one.name}: {one.error.message}{hint}")
 
 
 def _report_installed(installed: Sequence[Proposal], place: LibraryPlace) -> None:
     for verb, done in _DONE.items():
-        names = [in_line(one.name) for one in installed if one.verb is verb]
-        if names:
-            print_text(f"{done} {', '.join(names)} in {in_line(shown_path(place.root))}")
+        if names := [one.name for one in installed if one.verb is verb]:
+            print_line(f"{done} {', '.join(names)} in {shown_path(place.root)}")
     if any(one.lost or one.displaced or one.verb is Verb.REPLACE for one in installed):
         print_note("What was dropped lies in its trash")
     if edited := [one.name for one in installed if one.entry.ours and digest_of(one.after) != one.entry.ours.digest]:
-        print_note(in_line(f"edits that are not locked: `{place.command('lock', names=edited)}` locks them"))
+        print_note(f"edits that are not locked: `{place.command('lock', names=edited)}` locks them")
     if added := [one.name for one in installed if one.verb is Verb.ADD]:
-        names = added if len(added) <= _SHOWN else ["NAME"]
-        print_note(f"\nto undo: `{in_line(place.command('remove', names=names))}`")
-        if hint := place.attributes_hint():
-            print_note(hint)
+        undo = place.command("remove", names=added if len(added) <= _SHOWN else ["NAME"])
+        print_note("", f"to undo: `{undo}`", *filter(None, [place.attributes_hint()]))
 
 
 def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:
     """Yield what is shown of a skill before the question."""
     verb = "is there already, with your edits" if one.verb is Verb.NOTHING and one.kept else _VERBS[one.verb]
     size = size_text(sum(file.size for file in one.files.values()))
-    yield f"{in_line(one.name)}  ({verb}; {plural(len(one.files), 'file')}, {size})"
+    yield f"{one.name}  ({verb}; {plural(len(one.files), 'file')}, {size})"
     if one.incoming.description:
         yield f"  {one_line(one.incoming.description)}"
     if one.incoming.rename and one.incoming.title != one.name:
@@ -171,8 +169,7 @@ def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:
     elif one.incoming.known_as != one.name:
         yield f"  its SKILL.md calls it {one_line(repr(one.incoming.title))}: agents know it by that name"
     if one.incoming.moved_from is not None:
-        before, now = in_line(one.incoming.moved_from or "."), in_line(one.incoming.path or ".")
-        yield f"  it has moved in its source, from {before} to {now}"
+        yield f"  it has moved in its source, from {one.incoming.moved_from or '.'} to {one.incoming.path or '.'}"
     if one.verb is Verb.NOTHING:
         return
     yield f"  {_signed(one)}"
@@ -183,31 +180,28 @@ def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:
         if names := [name for name in powers[kind] if kind != "executables" or name not in powers["scripts"]]:
             yield f"  {'new ' if is_update else ''}{what}: {_some(names)}"
     if is_update:
-        yield from _changes(one)
+        yield from (f"  {line}" for line in _changes(one))
 
 
 def _signed(one: Proposal) -> str:
     found = one.signature
     if found.state in (SignatureState.GOOD, SignatureState.UNKNOWN):
-        return in_line(f"signed by {found.principal or 'an unknown key'} ({found.fingerprint})")
-    return "not signed" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
+        return f"signed by {found.principal or 'an unknown key'} ({found.fingerprint})"
+    return "not signed" if found.state is SignatureState.UNSIGNED else found.reason
 
 
 def _warnings(one: Proposal, near: Neighbours) -> Iterator[str]:
     for problem in one.look.problems[:_SHOWN]:
-        yield in_line(f"specification ({problem.rule}): {problem.message}")
+        yield f"specification ({problem.rule}): {problem.message}"
     reported = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
     for finding in reported[:_SHOWN]:
         accepted = ", accepted" if one.entry.ours and finding.rule in dict(one.entry.ours.findings) else ""
-        yield in_line(f"{finding.severity.value}{accepted} ({finding.rule}, {finding.place}): {finding.message}")
+        yield f"{finding.severity.value}{accepted} ({finding.rule}, {finding.place}): {finding.message}"
     if len(reported) > _SHOWN:
         yield f"and {len(reported) - _SHOWN:,} more findings; --json lists them all"
-    yield from map(in_line, one.notes)
-    yield from (f"it replaces {in_line(name)}, which has the same name" for name in one.displaced)
-    yield from (
-        f"{in_line(shown_path(path))} has a skill of that name, which wins over this one" for path in near.before
-    )
-    yield from (f"it would win the name over the skill in {in_line(shown_path(path))}" for path in near.behind)
+    yield from one.notes
+    yield from (f"it replaces {name}, which has the same name" for name in one.displaced)
+    yield from (f"{shown_path(path)} has a skill of that name, too" for path in near.same_name)
     if near.alike:
         yield f"its name looks like that of {_some(near.alike)}, which you have"
 
@@ -217,43 +211,35 @@ def _changes(one: Proposal) -> Iterator[str]:
     found = one.changes
     kinds = {"+": found.added, "-": found.removed, "~": found.changed}
     rows = [f"{sign} {path}" for sign, paths in kinds.items() for path in paths]
-    yield from (f"  {in_line(row)}" for row in rows[:_SHOWN_FILES])
+    yield from rows[:_SHOWN_FILES]
     if len(rows) > _SHOWN_FILES:
-        yield f"  … and {len(rows) - _SHOWN_FILES:,} more files; --json lists them all"
+        yield f"… and {len(rows) - _SHOWN_FILES:,} more files; --json lists them all"
     for paths, what in ((one.kept, "edited here, and kept"), (one.lost, "edited here, and replaced")):
         if paths:
-            yield f"  {what}: {_some(paths)}"
-    difference = list(document_difference(one))
-    yield from (f"    {in_line(line)}" for line in difference[:_SHOWN_LINES])
+            yield f"{what}: {_some(paths)}"
+    difference = document_difference(one)
+    yield from (f"  {line}" for line in difference[:_SHOWN_LINES])
     if len(difference) > _SHOWN_LINES:
-        yield f"    … and {len(difference) - _SHOWN_LINES:,} more lines"
+        yield f"  … and {len(difference) - _SHOWN_LINES:,} more lines"
 
 
-def document_difference(one: Proposal) -> Iterator[str]:
-    """Yield the unified difference of the SKILL.md without its header."""
+def document_difference(one: Proposal) -> list[str]:
+    """Return the unified difference of the SKILL.md without its header."""
     if one.document is None or SKILL_FILE not in (*one.changes.changed, *one.changes.added):
-        return
+        return []
     with open(os.path.join(one.directory, SKILL_FILE), encoding="utf-8", errors="replace") as file:
         after = file.read()
     lines = difflib.unified_diff(one.document.splitlines(), after.splitlines(), lineterm="", n=2)
-    yield from (line for line in lines if not line.startswith(("--- ", "+++ ")))
+    return [line for line in lines if not line.startswith(("--- ", "+++ "))]
 
 
-def _neighbours(one: Proposal, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
+def _neighbours(one: Proposal, place: LibraryPlace, settings: Settings) -> Neighbours:
     if one.verb is not Verb.ADD:
         return Neighbours()
-    settings, real = settings_of(options), os.path.realpath(place.root)
-    asks = settings.policy.trust != TrustMode.ALL.value
-
-    def comes_last(root: SkillRoot) -> bool:
-        # A changed project skill awaits trust, and until then wins no name.
-        return root.trust.is_awaited or (asks and bool(root.within) and root.real == real)
-
-    roots = tuple(sorted(project_trust(settings).judged(roots_of(settings)), key=comes_last))
-    at = next((number for number, root in enumerate(roots) if root.real == real), len(roots))
-    found = walk_roots(roots).found
-    names = [{skill.name for skill in found if skill.root == root.path} for root in roots]
-    return neighbours(one.name, names, at, [root.path for root in roots])
+    found, real = walk_roots(roots_of(settings)).found, os.path.realpath(place.root)
+    same = {skill.root for skill in found if skill.name == one.name and os.path.realpath(skill.root) != real}
+    alike = {skill.name for skill in found if skill.name != one.name and is_alike(skill.name, one.name)}
+    return Neighbours(sorted(same), sorted(alike))
 
 
 def _json(one: Proposal, near: Neighbours, place: LibraryPlace) -> dict[str, Any]:
@@ -281,11 +267,10 @@ def _json(one: Proposal, near: Neighbours, place: LibraryPlace) -> dict[str, Any
         **{key: list(getattr(one.changes, key)) for key in ("added", "removed", "changed")},
         "kept_edits": list(one.kept),
         "lost_edits": list(one.lost),
-        "difference": list(document_difference(one)),
-        "shadowed_by": list(near.before),
-        "shadows": list(near.behind),
+        "difference": document_difference(one),
+        "same_name_in": near.same_name,
         "replaces": list(one.displaced),
-        "looks_like": list(near.alike),
+        "looks_like": near.alike,
         "notes": list(one.notes),
     }
 
@@ -298,4 +283,4 @@ def powers_json(powers: Capabilities) -> dict[str, list[str]]:
 def _some(names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
-    return ", ".join(map(in_line, listed[:_SHOWN])) + more
+    return ", ".join(listed[:_SHOWN]) + more

@@ -19,12 +19,11 @@ from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.opening import OpenOptions
 from skillhub_mcp.library.verifying import present
 from skillhub_mcp.locks.lock_file import LOCK_NAME, read_lock
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import typed_command
-from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, make_roots
+from skillhub_mcp.skills.roots import AGENTS_SKILLS, make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
 
 
@@ -57,6 +56,12 @@ class LibraryPlace:
                     return ""
         return f"`echo {shlex.quote(line)} >> .gitattributes` keeps git from changing their line ends"
 
+    def note_line_ends(self, names: Sequence[str]) -> None:
+        """Note the skills of which only line ends differ from what was locked, and how to prevent that."""
+        if names:
+            print_note(f"Only line ends differ from what was locked: {', '.join(names)}")
+            print_note(*filter(None, [self.attributes_hint()]))
+
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add --project and --user, of which a command takes one or none."""
@@ -80,21 +85,6 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     root = expand_home(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
     root = os.path.abspath(root)
     return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)
-
-
-def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
-    """Return the library of a lock, with the option that has a command keep it."""
-    option, root = lock_option(lock_path, settings), os.path.dirname(lock_path)
-    if option == "--project":
-        root = os.path.join(project_of(settings).root, AGENTS_SKILLS)
-    return LibraryPlace(root, lock_path, option)
-
-
-def place_of_root(root: SkillRoot, settings: Settings) -> LibraryPlace:
-    """Return the library of a root; the lock of a project's is beside the project."""
-    project = project_of(settings).root
-    is_project = root.real == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
-    return place_of_lock(os.path.join(project if is_project else root.path, LOCK_NAME), settings)
 
 
 def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | None = None) -> OpenOptions:
@@ -134,10 +124,12 @@ def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Sett
         return found[0]
     for other in roots_of(settings) if is_plain_name(name) else ():
         if root in ("", other.real) and os.path.isdir(os.path.join(other.path, name)):
-            fix = place_of_root(other, settings).command(command, names=[name])
-            raise SkillNotFound(
-                decode_argument(typed), hint=f"{other.path} has one: {fix}", reason=f"{place.root} does not have it"
-            )
+            project = project_of(settings).root
+            # The lock of a project's root is beside the project.
+            is_project = other.real == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
+            option = lock_option(os.path.join(project if is_project else other.path, LOCK_NAME), settings)
+            hint = f"{other.path} has one: {typed_command(f'skillhub {command}', name, option=option)}"
+            raise SkillNotFound(decode_argument(typed), hint=hint, reason=f"{place.root} does not have it")
     return decode_argument(typed)
 
 
@@ -155,10 +147,14 @@ class RefreshedIndex(NamedTuple):
     answering: Mapping[str, tuple[str, str]] = {}
     awaiting: frozenset[str] = frozenset()
 
+    def serves(self, name: str, directory: str) -> bool:
+        """Whether the skill in that directory answers to the name."""
+        return os.path.realpath(self.answering.get(name, ("", ""))[0]) == os.path.realpath(directory)
+
     def note_problem(self) -> None:
         """Warn that the index was not refreshed, if there is a problem."""
         if self.problem:
-            print_note(f"warning: the index is not refreshed: {in_line(self.problem)}")
+            print_note(f"warning: the index is not refreshed: {self.problem}")
 
 
 def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> RefreshedIndex:

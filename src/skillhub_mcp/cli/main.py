@@ -152,9 +152,8 @@ def _reported(argv: Sequence[str]) -> int:
                 return EXIT_OK
             print_note(f"error: the output cannot be written: {unwritable.strerror}")
             return EXIT_FAILED
-        print_note(
-            f"error: this is a bug in skillhub; please report it with this traceback\n\n{traceback.format_exc()}"
-        )
+        trace = traceback.format_exc().split("\n")
+        print_note("error: this is a bug in skillhub; please report it with this traceback", "", *trace)
         return EXIT_BUG
     return code
 

@@ -13,7 +13,6 @@ from skillhub_mcp.diagnosis.installation import with_publication
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
 from skillhub_mcp.errors import IndexUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.snapshot import sentences
 
@@ -52,5 +51,5 @@ def settings_with_notes(options: Mapping[str, str]) -> Settings:
     settings, sources = read_settings(os.environ, options)
     for source in sources:
         if source.problem is not None:
-            print_note(in_line(source.note))
+            print_note(source.note)
     return settings

@@ -59,7 +59,11 @@ def prepare_streams() -> None:
 
 def print_empty_result(empty: EmptyResult, *, to_stderr: bool = False) -> None:
     """Print why there is nothing to show, each cause with its fix; on stderr if stdout has a result."""
-    (print_note if to_stderr else print_text)(f"No skills:\n{problem_lines(empty.causes)}")
+    text = f"No skills:\n{problem_lines(empty.causes)}"
+    if to_stderr:
+        print_note(*text.split("\n"))
+    else:
+        print_text(text)
 
 
 def problem_lines(problems: Sequence[Problem]) -> str:
@@ -124,9 +128,9 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
         place = {} if path is None else {"path": path}
         print(_json({"error": error_json(error, **place)}, sys.stderr), file=sys.stderr)
         return
-    print_note(in_line(f"error: {error.message}{'' if path is None else f' ({path})'}"))
+    print_note(f"error: {error.message}{'' if path is None else f' ({path})'}")
     if error.hint:
-        print_note(f"\nhint: {in_line(error.hint)}")
+        print_note("", f"hint: {error.hint}")
 
 
 def error_json(error: SkillHubError, **more: object) -> dict[str, object]:

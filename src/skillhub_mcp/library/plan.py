@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -67,15 +67,6 @@ class FileChanges:
         return bool(self.added or self.removed or self.changed)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The roots with a skill of the same name that wins or loses it, and names that look alike."""
-
-    before: tuple[str, ...] = ()
-    behind: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
-
-
 def plan_step(
     there: InstalledSkill,
     files: Files,
@@ -133,20 +124,6 @@ def changes(before: Files, after: Files) -> FileChanges:
         tuple(sorted(before.keys() - after.keys())),
         tuple(path for path in sorted(before.keys() & after.keys()) if before[path] != after[path]),
     )
-
-
-def neighbours(name: str, roots: Sequence[Iterable[str]], place: int, paths: Sequence[str]) -> Neighbours:
-    """Return the neighbours of a skill that comes into the root at `place`, by the names in each root."""
-    before: list[str] = []
-    behind: list[str] = []
-    alike: dict[str, None] = {}
-    for number, names in enumerate(roots):
-        for other in names:
-            if other == name:
-                (before if number < place else behind).extend([paths[number]] if number != place else [])
-            elif is_alike(name, other):
-                alike[other] = None
-    return Neighbours(tuple(before), tuple(behind), tuple(sorted(alike)))
 
 
 def is_alike(first: str, second: str) -> bool:

@@ -11,9 +11,16 @@ from dataclasses import replace
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
-from skillhub_mcp.cli.console import one_line, print_note, print_text
+from skillhub_mcp.cli.console import one_line, print_line, print_note
 from skillhub_mcp.cli.installing import add_terms, finish, terms_of
-from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, open_options, place_of, refresh_index
+from skillhub_mcp.cli.library_place import (
+    LibraryPlace,
+    RefreshedIndex,
+    add_place_options,
+    open_options,
+    place_of,
+    refresh_index,
+)
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
@@ -30,7 +37,7 @@ from skillhub_mcp.library.sources.source import (
 )
 from skillhub_mcp.library.sources.upstream import incoming_of
 from skillhub_mcp.library.tree import Tree
-from skillhub_mcp.sanitize import in_line, shortened
+from skillhub_mcp.sanitize import shortened
 from skillhub_mcp.settings import settings_of
 
 DESCRIPTION = (
@@ -131,7 +138,7 @@ def _add(
     with scratch_directory("look") as scratch:
         prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
         if not args.json:
-            print_text(_from(source, tree))
+            print_line(_from(source, tree))
         more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
         return finish(prepared, place, args, options, more)
 
@@ -169,7 +176,7 @@ def _name_of(source: SkillSource) -> str:
 
 def _from(source: SkillSource, tree: Tree) -> str:
     commit = f" at {tree.commit[:8]}" if tree.commit else ""
-    return f"From {in_line(shown_path(str(source)))}{commit}:"
+    return f"From {shown_path(str(source))}{commit}:"
 
 
 def _list(found: Candidates, source: SkillSource, tree: Tree, args: argparse.Namespace) -> None:
@@ -189,11 +196,11 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, args: argparse.Nam
         left_out = _left_out(replace(found, skills=()))
         print_json({"source": str(source), "commit": tree.commit or None, "skills": skills, "left_out": left_out})
         return
-    print_text(f"{_from(source, tree)} {plural(len(skills), 'skill')}")
+    print_line(f"{_from(source, tree)} {plural(len(skills), 'skill')}")
     for one in skills:
-        print_text(f"  {in_line(str(one['name']))}  {in_line(str(one['path'] or '.'))}")
+        print_line(f"  {one['name']}  {one['path'] or '.'}")
         problem = f"cannot be installed: {one['problem']}" if one["problem"] else ""
-        print_text(f"    {one_line(problem or str(one['description'] or ''))}")
+        print_line(f"    {one_line(problem or str(one['description'] or ''))}")
     _note_left_out(_left_out(replace(found, skills=())))
 
 
@@ -205,8 +212,7 @@ def _left_out(found: Candidates) -> list[dict[str, str]]:
 def _note_left_out(left_out: Sequence[Mapping[str, str]]) -> None:
     """Note what a source offers and cannot be installed; its author controls length and number."""
     for one in left_out[:_MOST_LEFT_OUT]:
-        text = shortened(f"{one['what']} {one['reason']}", _SHOWN_CHARACTERS)
-        print_note(f"left out: {in_line(text)}")
+        print_note(f"left out: {shortened(' '.join(one.values()), _SHOWN_CHARACTERS)}")
     if len(left_out) > _MOST_LEFT_OUT:
         print_note(f"left out: {len(left_out) - _MOST_LEFT_OUT:,} more; --json has all")
 
@@ -219,26 +225,22 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
     missing, line_ends = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))
     names = [one.name for one in missing]
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
-    problem = ""
+    index = RefreshedIndex()
     if missing and not args.dry_run:
         terms = terms_of(args, settings, replace=args.replace)
         with scratch_directory("look") as scratch:
             replaced |= bool(restore(place.root, place.lock_path, missing, opening, terms, scratch))
-        problem = refresh_index(options, names).problem
+        index = refresh_index(options, names)
     if args.json:
-        result = {"restored": names, "line_ends": list(line_ends), "index_problem": problem or None}
+        result = {"restored": names, "line_ends": list(line_ends), "index_problem": index.problem or None}
         return print_json(place.json(dry_run=args.dry_run) | result)
     verb = "would be" if args.dry_run else "is"
     for name in names:
-        print_text(f"{in_line(name)} {verb} in {in_line(shown_path(place.root))}, exactly as locked")
+        print_line(f"{name} {verb} in {shown_path(place.root)}, exactly as locked")
     if not names:
-        print_text(f"Every skill of the lock is in {in_line(shown_path(place.root))}, as locked")
+        print_line(f"Every skill of the lock is in {shown_path(place.root)}, as locked")
     if replaced:
         print_note("What was replaced lies in its trash")
-    if line_ends:
-        print_note(f"Only line ends differ from what was locked: {in_line(', '.join(line_ends))}")
-        if hint := place.attributes_hint():
-            print_note(hint)
-    if problem:
-        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+    place.note_line_ends(line_ends)
+    index.note_problem()
     return EXIT_OK

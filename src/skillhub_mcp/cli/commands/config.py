@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             print_line(f"  {row['name']}=", (value, "bold" if row["from"] != "default" else ""), (where, "dim"))
             print_text(f"      {row['meaning']}" + (f"\n      not used: {problem}" if problem else ""))
     for one in unknown:
-        print_note(in_line(str(one)))
+        print_note(str(one))
     return EXIT_OK
 
 
@@ -80,9 +80,9 @@ def _set(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({"dry_run": args.dry_run, "name": setting.name, "value": args.value, "path": path})
     elif path is None:
-        print_text(in_line(f"{setting.name} would be {'removed' if args.value is None else 'set'}"))
+        print_line(f"{setting.name} would be {'removed' if args.value is None else 'set'}")
     else:
-        print_note(in_line(f"{setting.name} is {'removed from' if args.value is None else 'set in'} {path}"))
+        print_note(f"{setting.name} is {'removed from' if args.value is None else 'set in'} {path}")
     over = [name for name in setting.names if os.environ.get(name)]
     if over:
         print_note(f"{over[0]} is set in the environment, which overrides the file")

@@ -162,8 +162,8 @@ def _connect(
     """Connect the clients, and start what they would. Raises InvalidArgument about the only one."""
     if isinstance(server, StdioServer) and scope is ClientScope.USER and is_passing(server.command):
         print_note(
-            f"warning: {server.command} is in a cache, which may be emptied at any time\n"
-            "  `uv tool install .` in a checkout installs it where it stays"
+            f"warning: {server.command} is in a cache, which may be emptied at any time",
+            "  `uv tool install .` in a checkout installs it where it stays",
         )
     plans: list[Plan] = []
     left_alone: list[Outcome] = []
@@ -416,7 +416,7 @@ def _offer_found(args: argparse.Namespace) -> dict[str, object]:
     found = addable(elsewhere)
     serving = bool(found) and bool(args.serve_found)
     if not args.json and found:
-        print_note(f"\n{found_text(found)}")
+        print_note("", found_text(found))
         if args.serve_found is None and not args.yes:
             serving = confirm("Serve them?", default=True)
     if serving:
@@ -429,7 +429,7 @@ def _offer_found(args: argparse.Namespace) -> dict[str, object]:
     elif found and args.serve_found is None:
         print_note("  → `skillhub roots add --all` serves them")
     elif not found and not any(counts.values()):
-        print_note("\nNo skill is served yet\n  → `skillhub new my-first-skill` writes a skill of yours")
+        print_note("", "No skill is served yet", "  → `skillhub new my-first-skill` writes a skill of yours")
     return {}
 
 
@@ -448,7 +448,7 @@ def _list(connections: Connections, machine: Machine, args: argparse.Namespace) 
     if others := ", ".join(str(row["client"]) for row in rows if row not in near):
         print_text(f"not found here: {others}")
     which = "--all` connects those that are installed" if near else "CLIENT` connects one anyway"
-    print_note(f"\n`skillhub connect {which}, `skillhub connect other` prints an entry")
+    print_note("", f"`skillhub connect {which}, `skillhub connect other` prints an entry")
     return EXIT_OK
 
 

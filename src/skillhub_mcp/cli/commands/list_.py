@@ -82,11 +82,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if empty is not None:
         print_empty_result(empty)
     elif elsewhere:
-        print_note(f"\n{problem_lines([one.as_problem() for one in elsewhere[:_SHOWN_PLACES]])}")
+        print_note("", *problem_lines([one.as_problem() for one in elsewhere[:_SHOWN_PLACES]]).split("\n"))
         if (more := len(elsewhere) - _SHOWN_PLACES) > 0:
             print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")
     if awaiting := sum(one.skill.awaits_trust for one in listed):
-        print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
+        print_note("", f"{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
     return empty_exit_code(empty)
 
 

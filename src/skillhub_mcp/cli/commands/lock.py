@@ -10,7 +10,7 @@ from dataclasses import asdict
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.commands.add import add_from
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note
 from skillhub_mcp.cli.installing import add_terms
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
@@ -18,7 +18,6 @@ from skillhub_mcp.environment import shown_path
 from skillhub_mcp.library.sources.upstream import is_its_own_source
 from skillhub_mcp.library.verifying import Locking, VerifiedLibrary, VerifiedSkill, lock_present, present, verify
 from skillhub_mcp.redaction import redacted
-from skillhub_mcp.sanitize import in_line
 
 _DESCRIPTIONS = {
     "lock": "Record the current files of the skills in skills-lock.json, shared with `npx skills`. A skill that was "
@@ -67,20 +66,17 @@ def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> in
         ]
         print_json(place.json(dry_run=args.dry_run, skills=skills))
         return EXIT_FAILED if edited else EXIT_OK
-    is_new = False
     for one in found:
-        name = in_line(one.name)
         if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW):
-            is_new = True
-            print_text(f"{name} {'would be' if args.dry_run else 'is'} {one.done.value}")
+            print_line(f"{one.name} {'would be' if args.dry_run else 'is'} {one.done.value}")
         elif one.problem:
-            print_text(f"{name} is left as it is: {in_line(one.problem)}")
+            print_line(f"{one.name} is left as it is: {one.problem}")
         elif one.done is Locking.EDITED:
-            named = f" ({in_line(one.files[0])})" if one.files else ""
-            again = in_line(place.command("lock", names=[one.name]))
-            print_text(f"{name} was edited since it was locked{named}: `{again}` locks it again")
-    if not is_new:
-        print_note(f"{in_line(shown_path(place.lock_path))} is unchanged")
+            named = f" ({one.files[0]})" if one.files else ""
+            again = place.command("lock", names=[one.name])
+            print_line(f"{one.name} was edited since it was locked{named}: `{again}` locks it again")
+    if not any(one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) for one in found):
+        print_note(f"{shown_path(place.lock_path)} is unchanged")
     return EXIT_FAILED if edited else EXIT_OK
 
 
@@ -92,20 +88,18 @@ def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> 
         return EXIT_OK if found.ok else EXIT_FAILED
     for one in found.skills:
         if not one.ok:
-            print_text("\n".join(map(in_line, _differences(one))))
+            for line in _differences(one):
+                print_line(line)
     if found.ok:
         agree = "matches" if len(found.skills) == 1 else "match"
-        print_text(f"{plural(len(found.skills), 'skill')} {agree} {in_line(shown_path(place.lock_path))}")
-    if ends := [one.locked.name for one in found.skills if one.differs.line_ends]:
-        print_note(f"Only line ends differ from what was locked: {in_line(', '.join(ends))}")
-        if hint := place.attributes_hint():
-            print_note(hint)
+        print_line(f"{plural(len(found.skills), 'skill')} {agree} {shown_path(place.lock_path)}")
+    place.note_line_ends([one.locked.name for one in found.skills if one.differs.line_ends])
     if differ := [one.locked.name for one in found.skills if one.npx_differs]:
-        print_note(in_line(f"npx skills has another hash: `{place.command('lock', names=differ)}` writes it again"))
+        print_note(f"npx skills has another hash: `{place.command('lock', names=differ)}` writes it again")
     if found.unlocked:
         print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `{place.command('lock')}` locks them")
     if fixes := list(_fixes(found, place)):
-        print_note("\n" + "\n".join(map(in_line, fixes)))
+        print_note("", *fixes)
     return EXIT_OK if found.ok else EXIT_FAILED
 
 

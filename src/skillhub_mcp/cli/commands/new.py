@@ -63,7 +63,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if args.json:
             return print_json({"examples": [dict(zip(("name", "description"), row, strict=True)) for row in rows]})
         print_table(("name", "description"), rows)
-        print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
+        print_note("", f"skillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
         return EXIT_OK
     directory = _directory(args, options)
     files, advice = _files(args, directory)

@@ -10,13 +10,12 @@ from dataclasses import asdict
 
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note
 from skillhub_mcp.cli.library_place import RefreshedIndex, add_place_options, named_directories, place_of, refresh_index
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.library.removal import bring_back, remove
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 
 DESCRIPTION = (
@@ -55,18 +54,20 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         skills = [asdict(one) | {"answers": index.answering.get(one.name, (None,))[0]} for one in moved]
         result = {"restored" if args.undo else "removed": skills, "index_problem": index.problem or None}
         return print_json(place.json(dry_run=args.dry_run) | result)
-    root, verb = in_line(shown_path(place.root)), "would be" if args.dry_run else "is"
+    verb = "would be" if args.dry_run else "is"
     for one in moved:
-        name, where = in_line(one.name), root if one.is_there else in_line(shown_path(place.lock_path))
-        print_text(f"{name} {verb} {f'back in {root}' if args.undo else f'removed from {where}'}")
-        if one.linked_to and not args.undo:
-            print_note(f"{name} is a link: {in_line(one.linked_to)} stays as it is")
-        if one.name in index.answering and not args.undo:
+        if args.undo:
+            print_line(f"{one.name} {verb} back in {shown_path(place.root)}")
+            continue
+        print_line(f"{one.name} {verb} removed from {shown_path(place.root if one.is_there else place.lock_path)}")
+        if one.linked_to:
+            print_note(f"{one.name} is a link: {one.linked_to} stays as it is")
+        if one.name in index.answering:
             directory, source = index.answering[one.name]
-            print_note(f"{name} now loads {in_line(shown_path(directory))} ({source})")
+            print_note(f"{one.name} now loads {shown_path(directory)} ({source})")
     index.note_problem()
     if not (args.undo or args.dry_run) and any(one.is_there for one in moved):
-        print_note(f"\nto undo: `{in_line(place.command('remove', '--undo'))}`")
+        print_note("", f"to undo: `{place.command('remove', '--undo')}`")
     return EXIT_OK
 
 

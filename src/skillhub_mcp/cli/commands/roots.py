@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         _print_places(settings, places)
         for sentence in problems:
-            print_note(f"\nwarning: {sentence}")
+            print_note("", f"warning: {sentence}")
     return EXIT_FAILED if problems else EXIT_OK
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note
 from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, open_options, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, print_json
@@ -20,7 +20,6 @@ from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.source import place_of as source_place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
 from skillhub_mcp.locks.lock_file import Lock, LockedSkill, read_lock
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.names import near_names
 
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             elif not incoming and not failed and all(_is_there(one, place) for one in seen):
                 print_note("There is nothing to update")
             elif args.check and incoming:
-                print_note(f"\n`{place.command('update')}` shows the changes, and asks")
+                print_note("", f"`{place.command('update')}` shows the changes, and asks")
         if args.check:
             if args.json:
                 print_json(place.json(skills=compared))
@@ -87,14 +86,13 @@ def _report(reported: Sequence[Compared], seen: Iterable[Compared], place: Libra
         before, now = one.locked.ours.commit if one.locked.ours is not None else "", one.commit
         is_newer = one.standing is SourceStanding.OUTDATED and before and now
         commits = f"  {before[:_SHOWN_DIGITS]} → {now[:_SHOWN_DIGITS]}" if is_newer else ""
-        source = in_line(shown_path(one.source))
-        print_text(f"{in_line(one.locked.name)}  {one.standing.value}{commits}  {source}")
+        print_line(f"{one.locked.name}  {one.standing.value}{commits}  {shown_path(one.source)}")
     for one in reported:
         for note in _notes(one, place):
-            print_note(in_line(f"{one.locked.name}: {note}"))
-    if missing := [in_line(one.locked.name) for one in seen if not _is_there(one, place)]:
-        root, fix = in_line(shown_path(place.root)), in_line(place.command("add", "--frozen"))
-        print_note(f"not in {root}: {', '.join(missing)}; `{fix}` brings back what the lock says")
+            print_note(f"{one.locked.name}: {note}")
+    if missing := [one.locked.name for one in seen if not _is_there(one, place)]:
+        fix = place.command("add", "--frozen")
+        print_note(f"not in {shown_path(place.root)}: {', '.join(missing)}; `{fix}` brings back what the lock says")
 
 
 def _notes(one: Compared, place: LibraryPlace) -> Iterator[str]:
