@@ -29,7 +29,7 @@ def options(host: str = "127.0.0.1", **environment: str) -> HttpOptions:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "::1"])
-def test_at_this_machines_own_addresses_no_token_is_needed(host: str) -> None:
+def test_loopback_addresses_need_no_token(host: str) -> None:
     assert options(host).auth is None
 
 
@@ -57,7 +57,7 @@ def test_several_workers_keep_no_sessions() -> None:
     assert not options().stateless
 
 
-def test_an_unusable_file_of_tokens_is_reported_at_once(tmp_path: Path) -> None:
+def test_an_unusable_tokens_file_is_reported_at_start(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
     for written, reason in ((None, "does not exist"), ("{", "is not JSON"), ("{}", 'with "format": 1')):
         if written is not None:
@@ -82,7 +82,7 @@ def test_an_incomplete_jwt_configuration_is_refused(environment: dict[str, str],
     assert caught.value.setting == setting
 
 
-def test_the_keys_are_at_the_issuers_well_known_url_unless_set() -> None:
+def test_jwt_keys_default_to_the_issuer_s_well_known_url() -> None:
     def jwks(**environment: str) -> str:
         auth = options(**environment).auth
         assert auth is not None
@@ -99,12 +99,12 @@ def test_the_host_and_origin_of_the_public_url_are_allowed() -> None:
     assert list(made.allowed_origins) == ["https://skills.example.com:8443"]
 
 
-def test_no_token_shows_in_what_is_printed_of_the_options(tmp_path: Path) -> None:
+def test_the_token_is_not_in_the_repr_of_options(tmp_path: Path) -> None:
     made = options(**TOKEN)
     assert TOKEN["SKILLHUB_TOKEN"] not in repr(made)
 
 
-def test_a_file_that_others_may_read_is_told_at_the_start(
+def test_a_file_readable_by_others_is_logged_at_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hub_environment: dict[str, str]
 ) -> None:
     tokens = tmp_path / "tokens.json"

@@ -1,11 +1,13 @@
-"""What a process is started with never ends it with a traceback, and never gives a stranger a say."""
+"""Unusual variables, home and working directories neither end a process nor give strangers control."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,22 +18,34 @@ from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment, 
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems keep their users elsewhere")
 
+# Run several commands one after another, each as `skillhub` does, and print how each ended.
+SEVERAL = """
+import json, sys
+from skillhub_mcp.__main__ import main
+commands = json.loads(sys.argv[1])
+for command in commands:
+    sys.argv = ["skillhub", *command]
+    try:
+        main()
+    except SystemExit as ended:
+        print("exit code", ended.code, flush=True)
+"""
 # As for a user id without an entry, such as a container platform assigns.
 WITHOUT_ENTRY = """
-import pwd, sys
+import pwd
 def missing(*_):
     raise KeyError
 pwd.getpwuid = pwd.getpwnam = missing
-sys.argv[0] = "skillhub"
-from skillhub_mcp.__main__ import main
-main()
 """
 
 
-def run(*arguments: str, environment: dict[str, str], cwd: Path, program: str = "") -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-c", program] if program else [sys.executable, "-m", "skillhub_mcp"]
+def run(
+    *commands: Sequence[str], environment: dict[str, str], cwd: Path, before: str = "", shell: str = 'exec "$@"'
+) -> subprocess.CompletedProcess[str]:
+    """Run the commands in one process, after the Python code `before`; it is started by the `shell` script."""
+    program = (sys.executable, "-c", before + SEVERAL, json.dumps(commands))
     return subprocess.run(
-        [*argv, *arguments],
+        ["/bin/sh", "-c", shell, str(cwd / "gone"), *program],
         env=environment,
         cwd=cwd,
         stdin=subprocess.DEVNULL,
@@ -42,14 +56,14 @@ def run(*arguments: str, environment: dict[str, str], cwd: Path, program: str = 
     )
 
 
-def test_a_home_that_is_not_absolute_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_home_counts_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("~", ".", ""):
         monkeypatch.setenv("HOME", name)
         prepare_environment()
         assert os.path.isabs(os.path.expanduser("~"))
 
 
-def test_a_tilde_without_a_home_names_no_directory_of_the_working_directory(
+def test_an_unknown_home_never_expands_into_the_working_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert expand_home("~/skills") == os.path.expanduser("~/skills")
@@ -69,25 +83,21 @@ def test_a_directory_of_an_unknown_user_is_not_searched(
     evil.mkdir(parents=True)
     (evil / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
     environment = hub_environment | {"SKILLS_DIR": "~nobody-here"}
-    assert "Evil." not in run("list", environment=environment, cwd=tmp_path).stdout
+    assert "Evil." not in run(["list"], environment=environment, cwd=tmp_path).stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "variable",
-    [("FASTMCP_PORT", ""), ("fastmcp_stateless_http", "perhaps")],
-)
-def test_variables_of_other_fastmcp_servers_decide_nothing(
-    hub_environment: dict[str, str], write_skill: SkillWriter, variable: tuple[str, str]
+def test_variables_for_other_fastmcp_servers_have_no_effect(
+    hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("one")
-    client = RawClient({**hub_environment, variable[0]: variable[1]})
+    client = RawClient({**hub_environment, "FASTMCP_PORT": "", "fastmcp_stateless_http": "perhaps"})
     assert client.answer(INITIALIZE)["result"]["serverInfo"]["name"] == "SkillHub"
     client.close()
 
 
 @pytest.mark.slow
-def test_without_a_home_a_directory_named_tilde_is_not_the_users_hub(
+def test_without_a_home_a_directory_named_tilde_is_not_the_user_s_hub(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("mine")
@@ -96,41 +106,31 @@ def test_without_a_home_a_directory_named_tilde_is_not_the_users_hub(
         (clone / place).mkdir(parents=True)
         (clone / place / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
     environment = {name: value for name, value in hub_environment.items() if name != "HOME"}
-    listed = run("list", "--json", environment=environment, cwd=clone, program=WITHOUT_ENTRY)
-    assert (listed.returncode, [one["name"] for one in json.loads(listed.stdout)["skills"]]) == (0, ["mine"])
+    listed = run(["list"], environment=environment, cwd=clone, before=WITHOUT_ENTRY)
     assert listed.stderr.startswith("note: no home directory: HOME is not set")
+    assert ("mine" in listed.stdout, "evil" in listed.stdout, "exit code 0" in listed.stdout) == (True, False, True)
     del environment["SKILLS_DIR"], environment["DB_PATH"]
-    for command in (("search", "evil"), ("list",), ("doctor",), ("connect", "--list"), ("why", "evil")):
-        done = run(*command, environment=environment, cwd=clone, program=WITHOUT_ENTRY)
-        assert done.returncode in (0, 1), done.stderr
-        assert "Traceback" not in done.stderr
-        assert "Evil." not in done.stdout
+    commands = (["search", "evil"], ["list"], ["doctor"], ["connect", "--list"], ["why", "evil"])
+    done = run(*commands, environment=environment, cwd=clone, before=WITHOUT_ENTRY)
+    assert len(re.findall(r"^exit code [01]$", done.stdout, re.MULTILINE)) == len(commands), done
+    assert "Evil." not in done.stdout
+    assert "Traceback" not in done.stderr
     assert sorted(path.name for path in (clone / "~").iterdir()) == [".agents", ".skillhub"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [("search", "one"), ("validate", "{skills}"), ("doctor",)])
-def test_a_deleted_working_directory_has_no_project_and_the_rest_is_served(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, command: tuple[str, ...]
+def test_in_a_deleted_working_directory_everything_but_the_project_is_served(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("one")
-    gone = tmp_path / "gone"
-    arguments = [part.format(skills=hub_environment["SKILLS_DIR"]) for part in command]
-    script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"'
-    done = subprocess.run(
-        ["/bin/sh", "-c", script, str(gone), sys.executable, "-m", "skillhub_mcp", *arguments],
-        env=hub_environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    commands = (["search", "one"], ["validate", hub_environment["SKILLS_DIR"]], ["doctor"])
+    leave = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"'
+    done = run(*commands, environment=hub_environment, cwd=tmp_path, shell=leave)
     assert done.stderr.startswith("note: the working directory no longer exists: working in ")
-    assert "one" in done.stdout or command[0] in ("validate", "doctor")
+    assert done.stdout.count("exit code 0") == len(commands), done
+    assert "one" in done.stdout
 
 
-def test_a_home_directory_is_written_as_a_tilde() -> None:
+def test_the_home_directory_is_shown_as_a_tilde() -> None:
     assert shown_path(os.path.join(os.environ["HOME"], "x")) == os.path.join("~", "x")
     assert shown_path("/elsewhere/x") == "/elsewhere/x"

@@ -62,7 +62,7 @@ def python(hub: SkillHub, code: str, *args: str, skill: str = "one", session: tu
     return result.stdout + result.stderr
 
 
-def test_what_a_command_writes_is_in_its_sessions_directory_and_in_no_other(
+def test_a_command_writes_only_to_the_directory_of_its_session(
     environment: dict[str, str], write_skill: SkillWriter, confined: str
 ) -> None:
     skill = write_skill("one", files={"write.py": WRITES})
@@ -81,7 +81,7 @@ def test_what_a_command_writes_is_in_its_sessions_directory_and_in_no_other(
     assert sorted(path.name for path in skill.iterdir()) == ["SKILL.md", "write.py"]
 
 
-def test_a_directory_below_an_allowed_one_can_be_named_and_read(
+def test_a_command_may_write_below_an_allowed_directory(
     environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, confined: str
 ) -> None:
     write_skill("one", files={"copy.py": "import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read())\n"})
@@ -104,7 +104,7 @@ def test_a_directory_below_an_allowed_one_can_be_named_and_read(
                 hub.run_command("one", "ls", output_dir=named)
 
 
-def test_without_a_sandbox_nothing_is_run_while_any_skill_is_left_out(
+def test_without_a_sandbox_no_command_runs_while_a_skill_is_hidden(
     environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     for name in ("one", "two"):
@@ -143,9 +143,7 @@ def put(rule: PermissionRule, verdict: str) -> None:
 
 
 @pytest.mark.usefixtures("confined")
-def test_a_confined_command_is_run_beside_hidden_skills_and_does_not_see_them(
-    environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_a_confined_command_does_not_see_hidden_skills(environment: dict[str, str], write_skill: SkillWriter) -> None:
     for name in ("one", "two"):
         write_skill(name, body=f"The body of {name}.\n")
     with hub_of({**environment, "SKILLHUB_ENABLED_SKILLS": "one"}) as hub:
@@ -154,9 +152,7 @@ def test_a_confined_command_is_run_beside_hidden_skills_and_does_not_see_them(
 
 
 @pytest.mark.usefixtures("confined")
-def test_gits_own_directory_which_no_approval_covers_is_not_there(
-    environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_the_git_directory_of_a_skill_is_hidden(environment: dict[str, str], write_skill: SkillWriter) -> None:
     skill = write_skill("one")
     (skill / ".git").mkdir()
     (skill / ".git" / "evil.py").write_text("print('evil')", encoding="utf-8")
@@ -166,9 +162,7 @@ def test_gits_own_directory_which_no_approval_covers_is_not_there(
 
 
 @pytest.mark.usefixtures("confined")
-def test_the_network_is_there_only_where_the_person_allowed_it_for_these_files(
-    environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_the_network_needs_a_rule_for_the_current_files(environment: dict[str, str], write_skill: SkillWriter) -> None:
     skill = write_skill("one")
     connects = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5); print('in')"
     with hub_of(environment) as hub, socket.create_server(("127.0.0.1", 0)) as server:
@@ -211,7 +205,7 @@ def with_packages(
 
 @pytest.mark.usefixtures("confined")
 @pytest.mark.parametrize("command", [("python", "greets.py"), ("uv", "run", "greets.py")])
-def test_a_script_with_packages_runs_by_uv_once_the_user_agrees(
+def test_a_script_with_packages_runs_with_uv_after_consent(
     with_packages: dict[str, str], command: tuple[str, ...]
 ) -> None:
     # An agent's call, as in a server: a person's own program needs no leave.
@@ -226,7 +220,7 @@ def test_a_script_with_packages_runs_by_uv_once_the_user_agrees(
             assert "UV_EXTRA_INDEX_URL" not in ran.stdout  # it has a password
 
 
-def test_the_tier_is_chosen_once_and_told(environment: dict[str, str]) -> None:
+def test_the_sandbox_is_chosen_once(environment: dict[str, str]) -> None:
     with hub_of({**environment, "SKILLHUB_SANDBOX": "off"}) as hub:
         assert hub.commands().sandbox().name == "off"
         assert hub.commands().sandbox() is hub.commands().sandbox()

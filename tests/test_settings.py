@@ -20,151 +20,80 @@ from skillhub_mcp.settings import SETTINGS, Settings, read_settings, unknown_set
 
 HOME = "/home/somebody"
 
-DEFAULTS: dict[str, object] = {
-    "SKILLS_DIR": (f"{HOME}/.skillhub/skills",),
-    "SKILLHUB_ROOTS": ("project", "user", "hub"),
-    "SKILLHUB_CWD": "",
-    "SKILLHUB_PROJECT_ROOT": "",
-    "SKILLHUB_MARKERS": (".codelia", ".git", ".jj"),
-    "SKILLHUB_TOOLS": ("core",),
-    "SKILLHUB_DB_PATH": f"{HOME}/.skillhub/skills.lancedb",
-    "EMBEDDING_PROVIDER": "auto",
-    "EMBEDDING_MODEL": "",
-    "EMBEDDING_BASE_URL": "",
-    "OPENAI_API_KEY": "",
-    "GEMINI_API_KEY": "",
-    "SEARCH_LIMIT": 10,
-    "SEARCH_THRESHOLD": 0.2,
-    "SEARCH_CONFIDENCE": 0.2,
-    "SEARCH_MODE": "auto",
-    "SEARCH_FIELDS": ("name", "description", "tags", "category", "body"),
-    "SEARCH_RERANK": "0",
-    "SEARCH_RERANK_MODEL": "",
-    "MAX_FILE_BYTES": 65_536,
-    "ALLOWED_COMMANDS": ("python", "uv", "node", "cat", "ls", "grep"),
-    "EXEC_TIMEOUT_SECONDS": 60.0,
-    "EXEC_MAX_OUTPUT_BYTES": 65_536,
-    "SKILLHUB_SANDBOX": "bubblewrap",
-    "SKILLHUB_OUTPUT_DIRS": (),
-    "SKILLHUB_LOG_LEVEL": "INFO",
-    "SKILLHUB_ENABLED_SKILLS": None,
-    "SKILLHUB_ENABLED_CATEGORIES": None,
-    "SKILLHUB_SKIP_AUTO_REINDEX": False,
-    "SKILLHUB_STORAGE_OPTIONS": {},
-    "SKILLHUB_REQUIRE_SIGNED": False,
-    "SKILLHUB_SOURCE_TOKENS": {},
-    "SKILLHUB_READ_ONLY": False,
-    "SKILLHUB_REFRESH_SECONDS": 30.0,
-    "SKILLHUB_MIRROR_DIR": f"{HOME}/.skillhub/mirrors",
-    "SKILLHUB_STRICT": False,
-    "SKILLHUB_ENABLE_RUN": False,
-    "SKILLHUB_EXPOSE_PATHS": False,
-    "SKILLHUB_SERVE_DOTFILES": False,
-    "SKILLHUB_ERROR_STYLE": "result",
-    "SKILLHUB_CARD": "full",
-    "SKILLHUB_SKILL_CLOSING": "en",
-    "SKILLHUB_ALLOWED_HOSTS": (),
-    "SKILLHUB_ALLOWED_ORIGINS": (),
-    "SKILLHUB_TOKEN": "",
-    "SKILLHUB_TOKENS_FILE": "",
-    "SKILLHUB_JWT_ISSUER": "",
-    "SKILLHUB_JWT_AUDIENCE": "",
-    "SKILLHUB_JWT_JWKS": "",
-    "SKILLHUB_PUBLIC_URL": "",
-    "SKILLHUB_RATE_LIMIT": 6_000,
-    "SKILLHUB_MAX_CONNECTIONS": 512,
-    "SKILLHUB_TRUSTED_PROXIES": None,
-    "SKILLHUB_WELL_KNOWN": False,
-    "SKILLHUB_LOG_FORMAT": "text",
-    "SKILLHUB_AUDIT_LOG": "",
-    "SKILLHUB_METRICS": "0",
-    "SKILLHUB_REGISTRY_MAX_LINES": 200,
-    "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": 500,
-    "SKILLHUB_SKILLS_ENABLED": True,
-    "SKILLHUB_CATALOGUE_MAX_ENTRIES": 200,
-    "SKILLHUB_CATALOGUE_MAX_BYTES": 32_768,
-    "SKILLHUB_SKILL_SEARCH_LIMIT": 8,
-    "SKILLHUB_AGENTS_CONFIG": "",
-    "SKILLHUB_USAGE": "counts",
-    "SKILLHUB_USAGE_LOG": "",
-    "SKILLHUB_AUDIT": "warn",
-    "SKILLHUB_FROZEN": "0",
-    "SKILLHUB_TRUST": "limited",
-    "SKILLHUB_HOOKS": "",
+# The default of each setting, a text, and the value that it sets.
+VALUES: dict[str, tuple[object, str, object]] = {
+    "SKILLS_DIR": ((f"{HOME}/.skillhub/skills",), f"~/a{os.pathsep}/b", (f"{HOME}/a", "/b")),
+    "SKILLHUB_ROOTS": (("project", "user", "hub"), "builtin, Project", ("project", "builtin")),
+    "SKILLHUB_CWD": ("", "/work", "/work"),
+    "SKILLHUB_PROJECT_ROOT": ("", "..", ".."),
+    "SKILLHUB_MARKERS": ((".codelia", ".git", ".jj"), ".hg , .git", (".hg", ".git")),
+    "SKILLHUB_TOOLS": (("core",), "all", ("core", "context", "agents", "registry", "skill")),
+    "SKILLHUB_DB_PATH": (f"{HOME}/.skillhub/skills.lancedb", "~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
+    "EMBEDDING_PROVIDER": ("auto", "NONE", "none"),
+    "EMBEDDING_MODEL": ("", "m", "m"),
+    "EMBEDDING_BASE_URL": ("", "http://localhost:1/v1", "http://localhost:1/v1"),
+    "OPENAI_API_KEY": ("", "k\n", "k"),
+    "GEMINI_API_KEY": ("", "k", "k"),
+    "SEARCH_LIMIT": (10, " 7 ", 7),
+    "SEARCH_THRESHOLD": (0.2, "0.5", 0.5),
+    "SEARCH_CONFIDENCE": (0.2, "0.25", 0.25),
+    "SEARCH_MODE": ("auto", "Hybrid", "hybrid"),
+    "SEARCH_FIELDS": (("name", "description", "tags", "category", "body"), "category, Name", ("name", "category")),
+    "SEARCH_RERANK": ("0", "no", "0"),
+    "SEARCH_RERANK_MODEL": ("", " m ", "m"),
+    "MAX_FILE_BYTES": (65_536, "100", 100),
+    "ALLOWED_COMMANDS": (("python", "uv", "node", "cat", "ls", "grep"), "node, cat,,cat", ("node", "cat")),
+    "EXEC_TIMEOUT_SECONDS": (60.0, "1.5", 1.5),
+    "EXEC_MAX_OUTPUT_BYTES": (65_536, "10", 10),
+    "SKILLHUB_SANDBOX": ("bubblewrap", " Off", "off"),
+    "SKILLHUB_OUTPUT_DIRS": ((), f"/srv/out{os.pathsep}/srv/more", ("/srv/out", "/srv/more")),
+    "SKILLHUB_LOG_LEVEL": ("INFO", "warn", "WARN"),
+    "SKILLHUB_ENABLED_SKILLS": (None, "a, b", frozenset({"a", "b"})),
+    "SKILLHUB_ENABLED_CATEGORIES": (None, "Data,DOCS", frozenset({"data", "docs"})),
+    "SKILLHUB_SKIP_AUTO_REINDEX": (False, "1", True),
+    "SKILLHUB_STORAGE_OPTIONS": ({}, "a=1, b_c=x,y=z==,proxy=h,i", {"a": "1", "b_c": "x", "y": "z==", "proxy": "h,i"}),
+    "SKILLHUB_REQUIRE_SIGNED": (False, "1", True),
+    "SKILLHUB_SOURCE_TOKENS": ({}, "A.example=x==, 127.0.0.1:80=y", {"a.example": "x==", "127.0.0.1:80": "y"}),
+    "SKILLHUB_READ_ONLY": (False, "yes", True),
+    "SKILLHUB_REFRESH_SECONDS": (30.0, "0.5", 0.5),
+    "SKILLHUB_MIRROR_DIR": (f"{HOME}/.skillhub/mirrors", "~/mirror", f"{HOME}/mirror"),
+    "SKILLHUB_STRICT": (False, "yes", True),
+    "SKILLHUB_ENABLE_RUN": (False, "true", True),
+    "SKILLHUB_EXPOSE_PATHS": (False, "1", True),
+    "SKILLHUB_SERVE_DOTFILES": (False, "1", True),
+    "SKILLHUB_ERROR_STYLE": ("result", "JSONRPC", "jsonrpc"),
+    "SKILLHUB_CARD": ("full", "names", "names"),
+    "SKILLHUB_SKILL_CLOSING": ("en", "ja", "ja"),
+    "SKILLHUB_ALLOWED_HOSTS": ((), "a.example, b.example", ("a.example", "b.example")),
+    "SKILLHUB_ALLOWED_ORIGINS": ((), "https://a.example", ("https://a.example",)),
+    "SKILLHUB_TOKEN": ("", "t0k3n\n", "t0k3n"),
+    "SKILLHUB_TOKENS_FILE": ("", "~/tokens.json", f"{HOME}/tokens.json"),
+    "SKILLHUB_JWT_ISSUER": ("", "https://i.example", "https://i.example"),
+    "SKILLHUB_JWT_AUDIENCE": ("", " skills ", "skills"),
+    "SKILLHUB_JWT_JWKS": ("", "https://i.example/keys", "https://i.example/keys"),
+    "SKILLHUB_PUBLIC_URL": ("", "https://a.example/mcp", "https://a.example/mcp"),
+    "SKILLHUB_RATE_LIMIT": (6_000, "0", 0),
+    "SKILLHUB_MAX_CONNECTIONS": (512, "1000", 1_000),
+    "SKILLHUB_TRUSTED_PROXIES": (None, "10.0.0.0/8, fd00::/8", ("10.0.0.0/8", "fd00::/8")),
+    "SKILLHUB_WELL_KNOWN": (False, "1", True),
+    "SKILLHUB_LOG_FORMAT": ("text", "JSON", "json"),
+    "SKILLHUB_AUDIT_LOG": ("", "~/audit.jsonl", f"{HOME}/audit.jsonl"),
+    "SKILLHUB_METRICS": ("0", "1", "1"),
+    "SKILLHUB_REGISTRY_MAX_LINES": (200, "20", 20),
+    "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": (500, "80", 80),
+    "SKILLHUB_SKILLS_ENABLED": (True, "off", False),
+    "SKILLHUB_CATALOGUE_MAX_ENTRIES": (200, "5", 5),
+    "SKILLHUB_CATALOGUE_MAX_BYTES": (32_768, "1000", 1_000),
+    "SKILLHUB_SKILL_SEARCH_LIMIT": (8, "3", 3),
+    "SKILLHUB_AGENTS_CONFIG": ("", ' {"enabled": false}', '{"enabled": false}'),
+    "SKILLHUB_USAGE": ("counts", "Queries", "queries"),
+    "SKILLHUB_USAGE_LOG": ("", "~/usage.jsonl", f"{HOME}/usage.jsonl"),
+    "SKILLHUB_AUDIT": ("warn", "block", "block"),
+    "SKILLHUB_FROZEN": ("0", "only", "only"),
+    "SKILLHUB_TRUST": ("limited", "ask", "ask"),
+    "SKILLHUB_HOOKS": ("", "~/hooks.json", f"{HOME}/hooks.json"),
 }
-
-WRITTEN: dict[str, tuple[str, object]] = {
-    "SKILLS_DIR": (f"~/a{os.pathsep}/b", (f"{HOME}/a", "/b")),
-    "SKILLHUB_ROOTS": ("builtin, Project", ("project", "builtin")),
-    "SKILLHUB_CWD": ("/work", "/work"),
-    "SKILLHUB_PROJECT_ROOT": ("..", ".."),
-    "SKILLHUB_MARKERS": (".hg , .git", (".hg", ".git")),
-    "SKILLHUB_TOOLS": ("all", ("core", "context", "agents", "registry", "skill")),
-    "SKILLHUB_DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
-    "EMBEDDING_PROVIDER": ("NONE", "none"),
-    "EMBEDDING_MODEL": ("m", "m"),
-    "EMBEDDING_BASE_URL": ("http://localhost:1/v1", "http://localhost:1/v1"),
-    "OPENAI_API_KEY": ("k\n", "k"),
-    "GEMINI_API_KEY": ("k", "k"),
-    "SEARCH_LIMIT": (" 7 ", 7),
-    "SEARCH_THRESHOLD": ("0.5", 0.5),
-    "SEARCH_CONFIDENCE": ("0.25", 0.25),
-    "SEARCH_MODE": ("Hybrid", "hybrid"),
-    "SEARCH_FIELDS": ("category, Name", ("name", "category")),
-    "SEARCH_RERANK": ("no", "0"),
-    "SEARCH_RERANK_MODEL": (" m ", "m"),
-    "MAX_FILE_BYTES": ("100", 100),
-    "ALLOWED_COMMANDS": ("node, cat,,cat", ("node", "cat")),
-    "EXEC_TIMEOUT_SECONDS": ("1.5", 1.5),
-    "EXEC_MAX_OUTPUT_BYTES": ("10", 10),
-    "SKILLHUB_SANDBOX": (" Off", "off"),
-    "SKILLHUB_OUTPUT_DIRS": (f"/srv/out{os.pathsep}/srv/more", ("/srv/out", "/srv/more")),
-    "SKILLHUB_LOG_LEVEL": ("warn", "WARN"),
-    "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
-    "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
-    "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
-    "SKILLHUB_SOURCE_TOKENS": ("A.example=x==, 127.0.0.1:80=y", {"a.example": "x==", "127.0.0.1:80": "y"}),
-    "SKILLHUB_STORAGE_OPTIONS": ("a=1, b_c=x,y=z==,proxy=h,i", {"a": "1", "b_c": "x", "y": "z==", "proxy": "h,i"}),
-    "SKILLHUB_READ_ONLY": ("yes", True),
-    "SKILLHUB_REFRESH_SECONDS": ("0.5", 0.5),
-    "SKILLHUB_MIRROR_DIR": ("~/mirror", f"{HOME}/mirror"),
-    "SKILLHUB_STRICT": ("yes", True),
-    "SKILLHUB_ENABLE_RUN": ("true", True),
-    "SKILLHUB_EXPOSE_PATHS": ("1", True),
-    "SKILLHUB_SERVE_DOTFILES": ("1", True),
-    "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
-    "SKILLHUB_CARD": ("names", "names"),
-    "SKILLHUB_SKILL_CLOSING": ("ja", "ja"),
-    "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
-    "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
-    "SKILLHUB_TOKEN": ("t0k3n\n", "t0k3n"),
-    "SKILLHUB_TOKENS_FILE": ("~/tokens.json", f"{HOME}/tokens.json"),
-    "SKILLHUB_JWT_ISSUER": ("https://i.example", "https://i.example"),
-    "SKILLHUB_JWT_AUDIENCE": (" skills ", "skills"),
-    "SKILLHUB_JWT_JWKS": ("https://i.example/keys", "https://i.example/keys"),
-    "SKILLHUB_PUBLIC_URL": ("https://a.example/mcp", "https://a.example/mcp"),
-    "SKILLHUB_RATE_LIMIT": ("0", 0),
-    "SKILLHUB_MAX_CONNECTIONS": ("1000", 1_000),
-    "SKILLHUB_TRUSTED_PROXIES": ("10.0.0.0/8, fd00::/8", ("10.0.0.0/8", "fd00::/8")),
-    "SKILLHUB_REQUIRE_SIGNED": ("1", True),
-    "SKILLHUB_WELL_KNOWN": ("1", True),
-    "SKILLHUB_LOG_FORMAT": ("JSON", "json"),
-    "SKILLHUB_AUDIT_LOG": ("~/audit.jsonl", f"{HOME}/audit.jsonl"),
-    "SKILLHUB_METRICS": ("1", "1"),
-    "SKILLHUB_REGISTRY_MAX_LINES": ("20", 20),
-    "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS": ("80", 80),
-    "SKILLHUB_SKILLS_ENABLED": ("off", False),
-    "SKILLHUB_CATALOGUE_MAX_ENTRIES": ("5", 5),
-    "SKILLHUB_CATALOGUE_MAX_BYTES": ("1000", 1_000),
-    "SKILLHUB_SKILL_SEARCH_LIMIT": ("3", 3),
-    "SKILLHUB_AGENTS_CONFIG": (' {"enabled": false}', '{"enabled": false}'),
-    "SKILLHUB_USAGE": ("Queries", "queries"),
-    "SKILLHUB_USAGE_LOG": ("~/usage.jsonl", f"{HOME}/usage.jsonl"),
-    "SKILLHUB_TRUST": ("ask", "ask"),
-    "SKILLHUB_AUDIT": ("block", "block"),
-    "SKILLHUB_FROZEN": ("only", "only"),
-    "SKILLHUB_HOOKS": ("~/hooks.json", f"{HOME}/hooks.json"),
-}
+DEFAULTS = {name: default for name, (default, _, _) in VALUES.items()}
 
 SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
 BAD = [
@@ -234,6 +163,7 @@ FORGIVEN = [
     ("SKILLHUB_SKILL_SEARCH_LIMIT", "0", "must be a whole number from 1 to 1000"),
     ("SKILLHUB_SKILL_SEARCH_LIMIT", "1.5", "must be a whole number from 1 to 1000"),
 ]
+KEYS = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
 MISSING_KEY = """\
 error: EMBEDDING_PROVIDER='openai' requires OPENAI_API_KEY, which is not set
 
@@ -260,8 +190,8 @@ def test_without_any_variable_every_setting_has_its_default(at_home: None) -> No
 
 @pytest.mark.acceptance("S2-68")
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS])
-def test_each_variable_sets_its_own_value_and_no_other(name: str, at_home: None) -> None:
-    written, expected = WRITTEN[name]
+def test_each_variable_sets_only_its_own_value(name: str, at_home: None) -> None:
+    _, written, expected = VALUES[name]
     settings, origins = read_settings({name: written})
     # If SKILLS_DIR is set and SKILLHUB_ROOTS is not, only the hub is searched.
     also = {"SKILLHUB_ROOTS": ("hub",)} if name == "SKILLS_DIR" else {}
@@ -271,7 +201,7 @@ def test_each_variable_sets_its_own_value_and_no_other(name: str, at_home: None)
 
 @pytest.mark.acceptance("S2-69")
 @pytest.mark.parametrize(("name", "written", "reason"), BAD, ids=[f"{name}={text[:20]}" for name, text, _ in BAD])
-def test_a_bad_value_is_named_with_what_would_be_allowed(name: str, written: str, reason: str) -> None:
+def test_an_invalid_value_is_refused_with_what_is_allowed(name: str, written: str, reason: str) -> None:
     with pytest.raises(InvalidSetting) as caught:
         read_settings({name: written})
     assert caught.value.message.startswith(redacted(f"{name}={written!r} {reason}"))
@@ -280,23 +210,23 @@ def test_a_bad_value_is_named_with_what_would_be_allowed(name: str, written: str
 
 @pytest.mark.acceptance("S0-74")
 @pytest.mark.parametrize(("name", "written", "reason"), FORGIVEN, ids=[name for name, _, _ in FORGIVEN])
-def test_a_bad_value_of_a_forgiving_setting_is_told_and_the_default_used(
+def test_an_invalid_value_of_a_forgiving_setting_is_reported_and_replaced_by_the_default(
     name: str, written: str, reason: str, at_home: None
 ) -> None:
     settings, origins = read_settings({name: written})
     assert named(settings) == DEFAULTS
-    (told,) = [origin for origin in origins if origin.problem is not None]
-    assert (told.setting.name, told.source) == (name, "default")
-    assert told.problem == f"{name}={written!r} {reason}"
+    (reported,) = [origin for origin in origins if origin.problem is not None]
+    assert (reported.setting.name, reported.source) == (name, "default")
+    assert reported.problem == f"{name}={written!r} {reason}"
 
 
-def test_a_skills_directory_and_chosen_roots_go_together() -> None:
+def test_skills_dir_and_roots_can_be_combined() -> None:
     settings, _ = read_settings({"SKILLS_DIR": "/a", "SKILLHUB_ROOTS": "user,hub"})
     assert settings.skills.roots == ("user", "hub")
 
 
 @pytest.mark.acceptance("S2-64")
-@pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("gemini", "GEMINI_API_KEY")])
+@pytest.mark.parametrize(("provider", "key"), KEYS.items())
 def test_a_provider_without_its_key_is_refused(provider: str, key: str) -> None:
     for environment in ({}, {key: ""}, {key: " \n"}):
         with pytest.raises(InvalidSetting, match=f"EMBEDDING_PROVIDER='{provider}' requires {key}, which is not set"):
@@ -337,7 +267,7 @@ def test_a_server_with_unusable_settings_does_not_start(
     assert (done.returncode, done.stdout, done.stderr) == (2, "", says)
 
 
-def test_googles_own_name_for_the_key_is_understood() -> None:
+def test_google_api_key_is_an_alias() -> None:
     settings, origins = read_settings({"EMBEDDING_PROVIDER": "gemini", "GOOGLE_API_KEY": "k"})
     assert settings.embedding.gemini_api_key == "k"
     assert "environment (GOOGLE_API_KEY)" in {origin.source for origin in origins}
@@ -345,14 +275,14 @@ def test_googles_own_name_for_the_key_is_understood() -> None:
     assert both.embedding.gemini_api_key == "own"
 
 
-def test_the_specifications_names_are_read_too(tmp_path: Path) -> None:
+def test_db_path_and_log_level_are_aliases(tmp_path: Path) -> None:
     settings, _ = read_settings({"DB_PATH": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"})
     assert (settings.index.db_path, settings.observability.log_level) == (str(tmp_path / "db"), "ERROR")
     both, _ = read_settings({"DB_PATH": str(tmp_path / "db"), "SKILLHUB_DB_PATH": str(tmp_path / "own")})
     assert both.index.db_path == str(tmp_path / "own")
 
 
-def test_the_database_of_another_program_is_not_used(tmp_path: Path, at_home: None) -> None:
+def test_a_db_path_that_is_a_file_is_ignored(tmp_path: Path, at_home: None) -> None:
     (tmp_path / "app.sqlite").write_bytes(b"SQLite format 3\0")
     settings, sources = read_settings({"DB_PATH": str(tmp_path / "app.sqlite")})
     assert settings.index.db_path == DEFAULTS["SKILLHUB_DB_PATH"]
@@ -361,34 +291,30 @@ def test_the_database_of_another_program_is_not_used(tmp_path: Path, at_home: No
     ]
 
 
-@pytest.mark.parametrize("name", [setting.name for setting in SETTINGS])
-def test_an_empty_variable_counts_as_unset(name: str, at_home: None) -> None:
-    settings, _ = read_settings({name: ""})
+def test_an_empty_variable_counts_as_unset(at_home: None) -> None:
+    settings, _ = read_settings(dict.fromkeys(VALUES, ""))
     assert named(settings) == DEFAULTS
 
 
-def test_an_empty_option_does_not(at_home: None) -> None:
+def test_an_empty_option_is_a_value(at_home: None) -> None:
     with pytest.raises(InvalidSetting, match="SKILLS_DIR='' must name at least one directory"):
         read_settings({}, {"SKILLS_DIR": ""})
 
 
-def test_keys_are_in_no_representation_of_the_settings() -> None:
-    secret = {
-        "OPENAI_API_KEY",
-        "GEMINI_API_KEY",
-        "SKILLHUB_TOKEN",
-        "SKILLHUB_STORAGE_OPTIONS",
-        "SKILLHUB_SOURCE_TOKENS",
-    }
+def test_secrets_are_not_in_the_repr_of_settings() -> None:
+    secret = {setting.name for setting in SETTINGS if setting.secret}
+    assert secret == {"SKILLHUB_STORAGE_OPTIONS", "SKILLHUB_SOURCE_TOKENS", "SKILLHUB_TOKEN", *KEYS.values()}
     settings, origins = read_settings({name: f"{name}=very-secret" for name in secret})
     assert "very-secret" not in repr(settings) + repr(origins)
-    assert {setting.name for setting in SETTINGS if setting.secret} == secret
 
 
-@pytest.mark.parametrize("written", ["very-secret", "=very-secret", "1=very-secret"])
-def test_storage_options_that_are_none_are_refused_without_being_shown(written: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be key=value, separated by commas") as caught:
-        read_settings({"SKILLHUB_STORAGE_OPTIONS": written})
+@pytest.mark.parametrize("written", ["very-secret", "=very-secret", "a b=very-secret"])
+@pytest.mark.parametrize(
+    ("name", "form"), [("SKILLHUB_STORAGE_OPTIONS", "key=value"), ("SKILLHUB_SOURCE_TOKENS", "host=token")]
+)
+def test_invalid_secrets_are_refused_without_showing_them(name: str, form: str, written: str) -> None:
+    with pytest.raises(InvalidSetting, match=rf"'\*\*\*' must be {form}") as caught:
+        read_settings({name: written})
     assert "secret" not in f"{caught.value.message} {caught.value.facts}"
 
 
@@ -404,16 +330,9 @@ def test_storage_options_that_are_none_are_refused_without_being_shown(written: 
         "endpoint=",
     ],
 )
-def test_an_endpoint_that_is_no_address_is_refused(written: str) -> None:
+def test_an_invalid_storage_endpoint_is_refused(written: str) -> None:
     with pytest.raises(InvalidSetting, match="must be a URL that starts with http"):
         read_settings({"SKILLHUB_STORAGE_OPTIONS": written})
-
-
-@pytest.mark.parametrize("written", ["very-secret", "=very-secret", "a b=very-secret", "https://a.example=very-secret"])
-def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be host=token") as caught:
-        read_settings({"SKILLHUB_SOURCE_TOKENS": written})
-    assert "secret" not in f"{caught.value.message} {caught.value.facts}"
 
 
 @pytest.mark.parametrize(
@@ -422,14 +341,13 @@ def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: 
         {"EMBEDDING_PROVIDER": "onnx", "EMBEDDING_MODEL": "s3://models/m"},
         {"SEARCH_RERANK": "local", "SEARCH_RERANK_MODEL": "s3://models/m"},
     ],
-    ids=["encoder", "reranker"],
 )
-def test_a_model_on_this_machine_is_a_local_directory(chosen: dict[str, str]) -> None:
+def test_a_local_model_is_a_local_directory(chosen: dict[str, str]) -> None:
     with pytest.raises(InvalidSetting, match="MODEL='s3://models/m' must be a local path"):
         read_settings(chosen)
 
 
-def test_options_of_serve_have_no_variable() -> None:
+def test_serve_options_are_not_variables() -> None:
     bad = {"--workers": "0"}
     assert read_settings(bad)[0].http.workers == 1
     with pytest.raises(InvalidSetting, match="--workers='0' must be a whole number from 1 to 64"):
@@ -438,7 +356,7 @@ def test_options_of_serve_have_no_variable() -> None:
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-68")
-def test_by_default_all_lies_below_the_home_directory(
+def test_by_default_everything_is_below_the_home_directory(
     write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Path(os.environ["HOME"])
@@ -450,7 +368,7 @@ def test_by_default_all_lies_below_the_home_directory(
 
 
 @pytest.mark.acceptance("S2-68")
-def test_the_limits_of_a_search_are_the_settings(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
+def test_search_limits_follow_the_settings(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
     for number in range(12):
         write_skill(f"skill-{number}", "Paints walls." if number < 6 else "Climbs over walls of any height.")
 
@@ -466,9 +384,7 @@ def test_the_limits_of_a_search_are_the_settings(write_skill: SkillWriter, hub_e
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-68")
-def test_the_limits_of_a_read_and_of_a_run_are_the_settings(
-    write_skill: SkillWriter, hub_environment: dict[str, str]
-) -> None:
+def test_read_and_run_limits_follow_the_settings(write_skill: SkillWriter, hub_environment: dict[str, str]) -> None:
     write_skill("one", files={"long.txt": "x" * 70_000})
 
     def sizes(**environment: str) -> tuple[int, int]:
@@ -505,46 +421,36 @@ def three(write_skill: SkillWriter) -> None:
     write_skill("third", "Does a thing.")
 
 
-@pytest.mark.acceptance("S2-70")
-def test_enabled_skills_are_the_only_ones(three: None, hub_environment: dict[str, str]) -> None:
-    assert visible(hub_environment, SKILLHUB_ENABLED_SKILLS="first, third,unknown") == {"first", "third"}
-
-
-@pytest.mark.acceptance("S2-71")
-def test_enabled_categories_are_the_only_ones_without_regard_to_case(
-    three: None, hub_environment: dict[str, str]
+@pytest.mark.acceptance("S2-70", "S2-71", "S2-72")
+@pytest.mark.parametrize(
+    ("skills", "categories", "served"),
+    [
+        ("first, third,unknown", "", {"first", "third"}),
+        ("", "DOCS,other", {"first"}),
+        ("third", "docs", {"third"}),
+        ("", "", {"first", "second", "third"}),
+        (",", "docs", set()),
+    ],
+)
+def test_a_filter_serves_what_it_names_and_names_override_categories(
+    three: None, hub_environment: dict[str, str], skills: str, categories: str, served: set[str]
 ) -> None:
-    assert visible(hub_environment, SKILLHUB_ENABLED_CATEGORIES="DOCS,other") == {"first"}
+    filters = {"SKILLHUB_ENABLED_SKILLS": skills, "SKILLHUB_ENABLED_CATEGORIES": categories}
+    assert visible(hub_environment, **filters) == served
 
 
-@pytest.mark.acceptance("S2-72")
-def test_names_decide_alone_and_nothing_set_serves_all(three: None, hub_environment: dict[str, str]) -> None:
-    assert visible(hub_environment, SKILLHUB_ENABLED_SKILLS="third", SKILLHUB_ENABLED_CATEGORIES="docs") == {"third"}
-    assert visible(hub_environment) == {"first", "second", "third"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [",", " ", " , ,", ",,", "\t", "\u00a0"])
+@pytest.mark.parametrize("text", [",", "\u00a0"])
 @pytest.mark.parametrize("setting", ["SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"])
-def test_a_filter_that_is_set_and_names_nothing_serves_nothing(
+def test_a_filter_that_names_nothing_serves_nothing_and_is_reported(
     three: None, hub_environment: dict[str, str], setting: str, text: str
 ) -> None:
     assert visible(hub_environment, **{setting: text}) == set()
-
-
-def test_a_filter_that_names_nothing_is_told_of_and_one_that_is_unset_or_empty_is_none(
-    three: None, hub_environment: dict[str, str]
-) -> None:
-    for setting in ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"):
-        settings, _ = read_settings({**hub_environment, setting: ","})
-        with hub_of({**hub_environment, setting: ","}) as hub:
-            (told,) = name_problems(settings, hub.views.snapshot())
-            assert told.subject == setting
-            assert "nothing is served" in told.sentence()
-            assert any(cause.subject == setting for cause in hub.why_nothing().causes)
-        assert visible(hub_environment, **{setting: ""}) == {"first", "second", "third"}
-    both = {"SKILLHUB_ENABLED_SKILLS": ",", "SKILLHUB_ENABLED_CATEGORIES": "docs"}
-    assert visible(hub_environment, **both) == set()
+    settings, _ = read_settings({**hub_environment, setting: text})
+    with hub_of({**hub_environment, setting: text}) as hub:
+        (problem,) = name_problems(settings, hub.views.snapshot())
+        assert problem.subject == setting
+        assert "nothing is served" in problem.sentence()
+        assert any(cause.subject == setting for cause in hub.why_nothing().causes)
 
 
 @pytest.mark.parametrize(
@@ -555,15 +461,13 @@ def test_a_filter_that_names_nothing_is_told_of_and_one_that_is_unset_or_empty_i
         *((setting, " ") for setting in ("SKILLHUB_HOOKS", "SKILLHUB_AUDIT_LOG")),
     ],
 )
-def test_what_was_set_to_limit_something_and_says_nothing_is_refused_and_limits_nothing_silently(
-    setting: str, text: str
-) -> None:
+def test_a_limiting_setting_without_content_is_refused(setting: str, text: str) -> None:
     with pytest.raises(InvalidSetting) as raised:
         read_settings({setting: text})
     assert setting in raised.value.message
 
 
-def test_lists_of_what_is_allowed_besides_allow_nothing_where_they_name_nothing() -> None:
+def test_an_allow_list_without_items_allows_nothing() -> None:
     named = ("ALLOWED_COMMANDS", "SKILLHUB_ALLOWED_HOSTS", "SKILLHUB_ALLOWED_ORIGINS", "SKILLHUB_TRUSTED_PROXIES")
     settings, _ = read_settings(dict.fromkeys(named, ","))
     http = settings.http
@@ -585,12 +489,12 @@ def test_lists_of_what_is_allowed_besides_allow_nothing_where_they_name_nothing(
         ("SKILLHUB_", ""),
     ],
 )
-def test_a_variable_that_is_no_setting_is_known_with_the_setting_that_it_may_mean(written: str, near: str) -> None:
+def test_unknown_settings_suggest_a_similar_one(written: str, near: str) -> None:
     (unknown,) = unknown_settings([written, "PATH", "SKILLHUB_ROOTS"])
     assert (unknown.name, unknown.near) == (written, near)
 
 
-def test_no_name_that_the_program_reads_or_sets_is_unknown() -> None:
+def test_no_known_name_is_reported_as_unknown() -> None:
     own = [name for setting in SETTINGS for name in (setting.name, *setting.aliases)]
     assert unknown_settings([*own, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == ()
 
@@ -614,7 +518,7 @@ def origins_of(environment: Mapping[str, str], options: Mapping[str, str] | None
     return {one.setting.name: (one.raw, one.source) for one in sources if one.source != "default"}
 
 
-def test_an_option_beats_a_variable_which_beats_the_projects_file_which_beats_the_persons(tmp_path: Path) -> None:
+def test_options_override_variables_the_project_file_and_the_user_file_in_that_order(tmp_path: Path) -> None:
     own = write_file(home(), OWN_FILE, "SEARCH_LIMIT = 1\nSEARCH_THRESHOLD = 0.1\nSEARCH_CONFIDENCE = 0.1\n")
     project = write_file(tmp_path, ".skillhub/settings.toml", "SEARCH_LIMIT = 2\nSEARCH_THRESHOLD = 0.2\n")
     environment = {"SKILLHUB_CWD": str(tmp_path), "SEARCH_LIMIT": "3"}
@@ -628,7 +532,7 @@ def test_an_option_beats_a_variable_which_beats_the_projects_file_which_beats_th
     assert origins_of(environment, {"SEARCH_LIMIT": "4"}) == {**expected, "SEARCH_LIMIT": ("4", "option")}
 
 
-def test_a_settings_file_may_have_numbers_switches_and_lists() -> None:
+def test_a_settings_file_may_hold_numbers_booleans_and_lists() -> None:
     write_file(
         home(),
         OWN_FILE,
@@ -654,7 +558,7 @@ def test_a_settings_file_may_have_numbers_switches_and_lists() -> None:
     ],
     ids=["value", "table", "name", "toml", "variable"],
 )
-def test_a_settings_file_with_a_mistake_is_refused_with_its_path(text: str, says: str, hint: str) -> None:
+def test_an_invalid_settings_file_is_refused_with_its_path(text: str, says: str, hint: str) -> None:
     path = str(write_file(home(), OWN_FILE, text))
     with pytest.raises(InvalidSetting) as caught:
         read_settings({})
@@ -662,7 +566,7 @@ def test_a_settings_file_with_a_mistake_is_refused_with_its_path(text: str, says
     assert (caught.value.hint or "").startswith(hint.replace("{path}", path))
 
 
-def test_a_settings_file_that_others_may_write_is_refused() -> None:
+def test_a_settings_file_writable_by_others_is_refused() -> None:
     path = write_file(home(), OWN_FILE, "SEARCH_LIMIT = 7\n")
     path.chmod(0o666)
     with pytest.raises(InvalidSetting, match="others may write it") as caught:
@@ -670,7 +574,7 @@ def test_a_settings_file_that_others_may_write_is_refused() -> None:
     assert caught.value.hint == f"run chmod go-w {path}"
 
 
-def test_a_project_sets_only_what_it_may_and_never_stops_the_program_by_a_value(tmp_path: Path) -> None:
+def test_a_project_file_sets_only_what_it_may_and_invalid_values_are_reported(tmp_path: Path) -> None:
     text = 'SKILLHUB_TRUST = "all"\nSEARCH_LIMIT = 700\nSKILLHUB_CARD = "names"\nNEWER = 1\n'
     path = write_file(tmp_path, ".skillhub/settings.toml", text)
     settings, sources = read_settings({"SKILLHUB_CWD": str(tmp_path)})
@@ -681,7 +585,7 @@ def test_a_project_sets_only_what_it_may_and_never_stops_the_program_by_a_value(
     }
 
 
-def test_a_projects_settings_file_is_not_read_through_a_link_out_of_it(tmp_path: Path) -> None:
+def test_a_project_settings_file_that_links_outside_is_refused(tmp_path: Path) -> None:
     elsewhere = write_file(tmp_path, "elsewhere.toml", "SEARCH_LIMIT = 7\n")
     project = tmp_path / "project"
     (project / ".skillhub").mkdir(parents=True)
@@ -700,16 +604,14 @@ def test_a_projects_settings_file_is_not_read_through_a_link_out_of_it(tmp_path:
         ("SEARCH_LIMIT", "'7'", "is in quotes, which belong to the value here"),
     ],
 )
-def test_a_variable_that_a_client_did_not_expand_and_quotes_are_refused_with_that_reason(
-    name: str, text: str, reason: str
-) -> None:
+def test_unexpanded_variables_and_quotes_are_refused(name: str, text: str, reason: str) -> None:
     with pytest.raises(InvalidSetting) as caught:
         read_settings({name: text})
     assert f" {reason}" in caught.value.message
     assert caught.value.hint in ("write what the variable stands for", "remove the quotes")
 
 
-def test_a_working_directory_that_a_client_did_not_expand_counts_as_unset() -> None:
+def test_an_unexpanded_working_directory_counts_as_unset() -> None:
     settings, sources = read_settings({"SKILLHUB_CWD": "${workspaceFolder}"})
     assert settings.skills.cwd == ""
     assert [one.setting.name for one in sources if one.problem] == ["SKILLHUB_CWD"]

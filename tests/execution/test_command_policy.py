@@ -48,7 +48,7 @@ def resolve(
     "command",
     ["/bin/cat", "./cat", "../cat", "cat ", "cat\n", "cat\0", "cat;ls", "CAT", "bash", "\\cat", ""],
 )
-def test_what_is_not_exactly_an_allowed_name_is_refused(command: str, skill: Path, programs: Path) -> None:
+def test_only_exact_allowed_names_are_accepted(command: str, skill: Path, programs: Path) -> None:
     install(programs, "cat")
     install(skill, "cat")
     with pytest.raises(CommandNotAllowed) as refused:
@@ -57,7 +57,7 @@ def test_what_is_not_exactly_an_allowed_name_is_refused(command: str, skill: Pat
 
 
 @pytest.mark.acceptance("S2-37")
-def test_a_path_is_refused_even_when_it_is_listed(skill: Path, programs: Path) -> None:
+def test_a_path_is_refused_even_if_it_is_listed(skill: Path, programs: Path) -> None:
     program = install(programs, "cat")
     listed = (str(program), "./cat")
     for command in listed:
@@ -66,14 +66,14 @@ def test_a_path_is_refused_even_when_it_is_listed(skill: Path, programs: Path) -
 
 
 @pytest.mark.acceptance("S2-37")
-def test_an_allowed_command_becomes_an_absolute_path_with_its_arguments(skill: Path, programs: Path) -> None:
+def test_an_allowed_command_becomes_an_absolute_path_and_its_arguments(skill: Path, programs: Path) -> None:
     program = install(programs, "grep")
     argv = resolve("grep", "-n", "a b", "*", cwd=skill, search_path=programs)
     assert argv == (str(program), "-n", "a b", "*")
 
 
 @pytest.mark.acceptance("S2-37")
-def test_a_file_of_the_skill_never_stands_in_for_a_program(
+def test_a_file_of_the_skill_is_never_run_as_a_program(
     skill: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(skill, "cat")
@@ -88,7 +88,7 @@ def test_a_file_of_the_skill_never_stands_in_for_a_program(
 
 
 @pytest.mark.parametrize("search_path", ["", ".", ":", "bin:.:~/bin"])
-def test_a_path_without_an_absolute_entry_becomes_the_systems_own(search_path: str) -> None:
+def test_a_search_path_without_absolute_entries_becomes_the_default_path(search_path: str) -> None:
     assert absolute_path_entries(search_path) == os.defpath
 
 
@@ -99,7 +99,7 @@ def test_a_path_without_an_absolute_entry_becomes_the_systems_own(search_path: s
         pytest.param(("x",) * (MAX_ARGUMENTS + 1), id="too many"),
     ],
 )
-def test_arguments_no_program_should_get_are_refused(args: tuple[str, ...], skill: Path, programs: Path) -> None:
+def test_invalid_arguments_are_refused(args: tuple[str, ...], skill: Path, programs: Path) -> None:
     install(programs, "cat")
     with pytest.raises(InvalidArgument) as refused:
         resolve("cat", *args, cwd=skill, search_path=programs)
@@ -109,7 +109,7 @@ def test_arguments_no_program_should_get_are_refused(args: tuple[str, ...], skil
 @pytest.mark.acceptance("S2-38")
 @pytest.mark.parametrize("command", ["python", "python3"])
 @pytest.mark.parametrize("listed", ["python", "python3"])
-def test_python_goes_through_uv_if_it_is_installed(command: str, listed: str, skill: Path, programs: Path) -> None:
+def test_python_runs_through_uv_if_installed(command: str, listed: str, skill: Path, programs: Path) -> None:
     install(programs, "python")
     python3 = install(programs, "python3")
     assert resolve(command, "run.py", cwd=skill, search_path=programs, allowed=(listed,)) == (str(python3), "run.py")
@@ -120,7 +120,7 @@ def test_python_goes_through_uv_if_it_is_installed(command: str, listed: str, sk
 
 @pytest.mark.acceptance("S2-38")
 @pytest.mark.parametrize("text", [SCRIPT_BLOCK, "import os\n" + SCRIPT_BLOCK.replace("\n", "\r\n")])
-def test_a_script_that_declares_its_dependencies_is_run_as_one(text: str, skill: Path, programs: Path) -> None:
+def test_a_pep_723_script_runs_with_uv_script(text: str, skill: Path, programs: Path) -> None:
     uv = install(programs, "uv")
     (skill / "scripts").mkdir()
     (skill / "scripts" / "run.py").write_text(text, encoding="utf-8", newline="")
@@ -128,7 +128,7 @@ def test_a_script_that_declares_its_dependencies_is_run_as_one(text: str, skill:
     assert argv == (str(uv), "run", "--quiet", "--no-project", "--script", "scripts/run.py", "--help")
 
 
-def test_only_a_script_in_the_skill_is_looked_into(skill: Path, programs: Path) -> None:
+def test_only_scripts_inside_the_skill_are_read(skill: Path, programs: Path) -> None:
     install(programs, "uv")
     outside = skill.parent / "outside.py"
     outside.write_text(SCRIPT_BLOCK, encoding="utf-8")
@@ -161,7 +161,7 @@ def script(directory: Path, *lines: str) -> Path:
     return path
 
 
-def test_packages_are_read(tmp_path: Path) -> None:
+def test_declared_packages_are_read(tmp_path: Path) -> None:
     found = declared_packages(
         script(tmp_path, 'requires-python = ">=3.10"', "dependencies = [", '  "pypdf>=5,<7",', "", '  "rich[x] ; a", ]')
     )
@@ -178,7 +178,7 @@ def test_packages_are_read(tmp_path: Path) -> None:
         "# /// other\n# dependencies = ['a']\n# ///\n",
     ],
 )
-def test_a_script_that_declares_no_packages_needs_none(tmp_path: Path, text: str) -> None:
+def test_a_script_without_declared_packages_needs_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
     assert declared_packages(tmp_path / "a.py") == ()
     assert declared_packages(tmp_path / "missing.py") == ()
@@ -199,7 +199,7 @@ def test_a_script_that_declares_no_packages_needs_none(tmp_path: Path, text: str
         "",
     ],
 )
-def test_a_package_from_an_address_or_a_path_is_refused(tmp_path: Path, requirement: str) -> None:
+def test_packages_from_urls_and_paths_are_refused(tmp_path: Path, requirement: str) -> None:
     with pytest.raises(PackagesUnavailable, match="is not a name and versions of a package in an index"):
         declared_packages(script(tmp_path, f"dependencies = [{json.dumps(requirement)}]"))
 
@@ -215,7 +215,7 @@ def test_a_package_from_an_address_or_a_path_is_refused(tmp_path: Path, requirem
         "no-build = false",
     ],
 )
-def test_a_block_does_not_say_where_packages_come_from(tmp_path: Path, setting: str) -> None:
+def test_a_pep_723_block_cannot_choose_the_package_index(tmp_path: Path, setting: str) -> None:
     path = script(tmp_path, 'dependencies = ["a"]', "[tool.uv]", setting)
     with pytest.raises(PackagesUnavailable, match="the skill does not decide where packages come from"):
         declared_packages(path)
@@ -231,6 +231,6 @@ def test_a_block_does_not_say_where_packages_come_from(tmp_path: Path, setting: 
         "dependencies = [1]",
     ],
 )
-def test_a_malformed_block_is_refused(tmp_path: Path, line: str) -> None:
+def test_a_malformed_pep_723_block_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(PackagesUnavailable, match=r"The packages of 'read.py' cannot be installed"):
         declared_packages(script(tmp_path, line))

@@ -31,7 +31,7 @@ def groups(*hooks: Any, **more: Any) -> Any:
 
 
 @pytest.mark.acceptance("S4-16")
-def test_a_file_in_the_form_that_agents_use_is_read(tmp_path: Path) -> None:
+def test_hooks_are_read_in_the_format_of_claude_code(tmp_path: Path) -> None:
     written = {
         "hooks": {
             "PreToolUse": [{"matcher": "Skill", "hooks": [{"type": "command", "command": "a"}, {"command": "b"}]}],
@@ -60,7 +60,7 @@ def test_a_file_in_the_form_that_agents_use_is_read(tmp_path: Path) -> None:
         (groups({"command": "a", "async": True}), "hooks.0.async: Extra inputs are not permitted"),
     ],
 )
-def test_a_hook_that_is_not_understood_stops_the_start(tmp_path: Path, written: Any, reason: str) -> None:
+def test_an_invalid_hooks_file_is_refused(tmp_path: Path, written: Any, reason: str) -> None:
     with pytest.raises(InvalidSetting) as caught:
         read_hooks(file_of(tmp_path, written))
     assert reason in caught.value.message
@@ -77,13 +77,13 @@ def test_a_hook_that_is_not_understood_stops_the_start(tmp_path: Path, written: 
         ("load.*", "load_skill", True),
     ],
 )
-def test_a_matcher_matches_a_whole_name(tmp_path: Path, matcher: str, tool: str, fits: bool) -> None:
+def test_a_matcher_matches_whole_tool_names(tmp_path: Path, matcher: str, tool: str, fits: bool) -> None:
     (read,) = read_hooks(file_of(tmp_path, groups({"command": "true"}, matcher=matcher)))
     assert read.matches(tool) is fits
 
 
 @pytest.mark.acceptance("S4-16")
-def test_a_hook_gets_the_call_as_json_and_its_failure_is_what_it_said(tmp_path: Path) -> None:
+def test_a_hook_gets_json_and_its_stderr_is_the_failure(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run_hook(hook(f"cat > '{out}'"), {"tool_name": "日本語"}) is None
     assert json.loads(out.read_text(encoding="utf-8")) == {"tool_name": "日本語"}
@@ -93,14 +93,14 @@ def test_a_hook_gets_the_call_as_json_and_its_failure_is_what_it_said(tmp_path: 
 
 
 @pytest.mark.acceptance("S4-16")
-def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
+def test_a_hook_over_its_timeout_is_killed_with_its_children(tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     outcome = run_hook(hook(f"sleep 600 & echo $! > '{mark}'; wait", timeout=1.0), {})
     assert outcome == "it ran longer than 1 seconds"
     assert_ended(int(mark.read_text(encoding="utf-8")))
 
 
-def test_a_hook_that_does_not_read_or_says_a_great_deal_is_no_trouble() -> None:
+def test_hooks_may_ignore_stdin_and_write_much() -> None:
     big = {"tool_input": "x" * 1_000_000}
     assert run_hook(hook("true"), big) is None
     said = run_hook(hook("head -c 5000000 /dev/zero | tr '\\0' a >&2; exit 1"), big)
@@ -108,7 +108,7 @@ def test_a_hook_that_does_not_read_or_says_a_great_deal_is_no_trouble() -> None:
     assert len(said) == 2_000
 
 
-def test_hooks_that_somebody_else_may_write_stop_the_start(tmp_path: Path) -> None:
+def test_a_hooks_file_writable_by_others_is_refused(tmp_path: Path) -> None:
     path = Path(file_of(tmp_path, groups({"type": "command", "command": "true"})))
     assert len(read_hooks(str(path))) == 1
     path.chmod(0o666)
@@ -118,7 +118,7 @@ def test_hooks_that_somebody_else_may_write_stop_the_start(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("written", ["[" * 100_000, '{"hooks": ' + "9" * 5_000 + "}"])
-def test_hooks_that_python_cannot_hold_stop_the_start(tmp_path: Path, written: str) -> None:
+def test_a_hooks_file_that_json_cannot_hold_is_refused(tmp_path: Path, written: str) -> None:
     (tmp_path / "hooks.json").write_text(written, encoding="utf-8")
     with pytest.raises(InvalidSetting, match=r"too deep|too long"):
         read_hooks(str(tmp_path / "hooks.json"))

@@ -36,7 +36,7 @@ def opened(
         return Path(output.path)
 
 
-def test_each_session_has_a_directory_of_its_own_which_stays(places: Outputs) -> None:
+def test_each_session_keeps_its_own_directory(places: Outputs) -> None:
     assert not places.keeps(ONE)
     one = opened(places, None)
     (one / "report.csv").write_text("1")
@@ -48,7 +48,7 @@ def test_each_session_has_a_directory_of_its_own_which_stays(places: Outputs) ->
     assert opened(places, "reports/june") == one / "reports" / "june"
 
 
-def test_what_is_made_above_a_directory_is_the_persons_alone_too(tmp_path: Path) -> None:
+def test_new_parent_directories_are_private(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         private = opened(Outputs(str(tmp_path.resolve() / "hub" / "outputs")), None)
@@ -60,12 +60,12 @@ def test_what_is_made_above_a_directory_is_the_persons_alone_too(tmp_path: Path)
 
 
 @pytest.mark.parametrize("named", ["..", "../x", "a/../../x", ".ssh", "a/.git", "", "a//b", "./a", "a\\b"])
-def test_a_relative_name_stays_in_the_sessions_directory(places: Outputs, named: str) -> None:
+def test_a_relative_name_cannot_leave_the_session_directory(places: Outputs, named: str) -> None:
     with pytest.raises(InvalidArgument, match="is not a plain relative path"):
         opened(places, named)
 
 
-def test_a_link_that_a_command_left_leads_nowhere(places: Outputs, tmp_path: Path, allowed: Path) -> None:
+def test_links_left_by_a_command_are_not_followed(places: Outputs, tmp_path: Path, allowed: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (opened(places, None) / "link").symlink_to(outside)
@@ -91,7 +91,7 @@ def test_a_link_that_a_command_left_leads_nowhere(places: Outputs, tmp_path: Pat
         assert found.written() == ()
 
 
-def test_a_named_directory_is_below_one_that_the_person_allows(places: Outputs, allowed: Path, tmp_path: Path) -> None:
+def test_a_named_directory_must_be_below_an_allowed_one(places: Outputs, allowed: Path, tmp_path: Path) -> None:
     assert opened(places, str(allowed / "new" / "deep")) == allowed / "new" / "deep"
     not_there_yet = tmp_path.resolve() / "not" / "there"
     assert opened(Outputs(places.directory, (str(not_there_yet),)), str(not_there_yet)) == not_there_yet
@@ -121,14 +121,14 @@ def test_a_named_directory_is_below_one_that_the_person_allows(places: Outputs, 
         opened(places, str(allowed / "file"), untouched=(hub,))
 
 
-def test_without_a_persons_word_no_directory_can_be_named(tmp_path: Path) -> None:
+def test_without_the_setting_no_directory_can_be_named(tmp_path: Path) -> None:
     alone = Outputs(str(tmp_path / "outputs"))
     with pytest.raises(InvalidArgument, match="is in no allowed place") as caught:
         opened(alone, str(tmp_path / "x"))
     assert "SKILLHUB_OUTPUT_DIRS" in (caught.value.hint or "")
 
 
-def test_what_is_new_or_changed_is_told_and_links_are_not_files(places: Outputs) -> None:
+def test_new_and_changed_files_are_reported_but_not_links(places: Outputs) -> None:
     directory = opened(places, None)
     for name in ("old", "changed"):
         (directory / name).write_text("1")
@@ -140,13 +140,13 @@ def test_what_is_new_or_changed_is_told_and_links_are_not_files(places: Outputs)
         assert found.written() == ("changed", "sub/new")
 
 
-def test_directories_that_were_not_used_for_a_week_are_removed(places: Outputs) -> None:
+def test_session_directories_unused_for_a_week_are_removed(places: Outputs) -> None:
     old = opened(places, None)
     os.utime(old, (1, 1))
     opened(places, None, session=TWO)
     assert not old.exists()
 
 
-def test_an_argument_may_begin_with_the_directory_or_have_it_after_its_equals_sign() -> None:
+def test_the_output_dir_placeholder_is_replaced() -> None:
     given = ["{output_dir}/a.csv", "--out={output_dir}", "{output_dir}", "print(f'{output_dir}')", "a{output_dir}"]
     assert with_directory(given, "/o") == ["/o/a.csv", "--out=/o", "/o", *given[3:]]

@@ -32,17 +32,17 @@ def shell(
         return output.read(), outcome
 
 
-def test_its_output_its_exit_code_and_the_end_of_its_messages_are_returned(tmp_path: Path) -> None:
+def test_output_exit_code_and_last_messages_are_returned(tmp_path: Path) -> None:
     assert shell("echo out; echo why >&2; exit 3", tmp_path) == (b"out\n", Outcome(3, "why\n"))
 
 
-def test_when_its_time_is_up_it_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_a_program_over_time_is_killed_with_its_children(tmp_path: Path) -> None:
     with pytest.raises(ProgramEnded, match="time was up"):
         shell("sleep 60 & echo $! > child; wait", tmp_path, limit_seconds=1.0)
     assert_ended(int((tmp_path / "child").read_text()))
 
 
-def test_what_uses_too_much_is_ended_with_its_children_and_the_reason(tmp_path: Path) -> None:
+def test_a_program_over_a_limit_is_killed_with_its_children(tmp_path: Path) -> None:
     written = tmp_path / "written"
     with pytest.raises(ProgramEnded, match="too much") as ended:
         shell(
@@ -54,6 +54,6 @@ def test_what_uses_too_much_is_ended_with_its_children_and_the_reason(tmp_path: 
     assert_ended(int((tmp_path / "child").read_text()))
 
 
-def test_a_program_that_is_not_there_is_reported(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CommandUnavailable), tempfile.TemporaryFile() as output:
         run_program((str(tmp_path / "none"),), output, cwd=str(tmp_path), environment={}, limit_seconds=1.0)

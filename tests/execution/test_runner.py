@@ -57,12 +57,12 @@ def test_a_result_holds_both_streams_and_the_exit_code(run_python: RunPython) ->
 
 
 @pytest.mark.acceptance("S2-39")
-def test_the_working_directory_is_the_skills(run_python: RunPython, skill: Path) -> None:
+def test_the_working_directory_is_that_of_the_skill(run_python: RunPython, skill: Path) -> None:
     assert run_python("import os; print(os.getcwd())").stdout == f"{skill.resolve()}\n"
 
 
 @pytest.mark.acceptance("S2-39")
-def test_metacharacters_are_plain_text(run_python: RunPython, skill: Path) -> None:
+def test_shell_metacharacters_are_plain_text(run_python: RunPython, skill: Path) -> None:
     args = ["; touch a", "$(touch b)", "`touch c`", "> e", "| tee f", "*", "$HOME", "~", "a b", "", "'\"\n"]
     result = run_python("import json, sys; print(json.dumps(sys.argv[1:]))", *args)
     assert json.loads(result.stdout) == args
@@ -70,7 +70,7 @@ def test_metacharacters_are_plain_text(run_python: RunPython, skill: Path) -> No
 
 
 @pytest.mark.acceptance("S2-41")
-def test_a_flood_on_both_streams_is_cut_without_being_held(run_python: RunPython) -> None:
+def test_excess_output_is_discarded_without_blocking_or_memory(run_python: RunPython) -> None:
     flood = """
 import os, threading
 def pour(descriptor):
@@ -107,13 +107,13 @@ def test_a_cut_never_splits_a_character(limit: int, run_python: RunPython) -> No
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-42")
-def test_a_command_over_time_is_killed_with_its_children_and_keeps_what_it_printed(run_python: RunPython) -> None:
+def test_a_command_over_time_is_killed_with_its_children_and_keeps_its_output(run_python: RunPython) -> None:
     result = run_python(CHILD + WAIT, timeout=1.5)
     assert (result.timeout, result.exit_code) == (True, -signal.SIGKILL)
     assert_ended(int(result.stdout))
 
 
-def test_what_a_finished_command_left_behind_is_killed_and_not_waited_for(run_python: RunPython) -> None:
+def test_children_of_a_finished_command_are_killed(run_python: RunPython) -> None:
     # The child left behind holds both streams open for a minute.
     begun = time.monotonic()
     result = run_python(CHILD, timeout=50.0)
@@ -122,7 +122,7 @@ def test_what_a_finished_command_left_behind_is_killed_and_not_waited_for(run_py
     assert_ended(int(result.stdout))
 
 
-def test_a_cancelled_command_is_killed_with_all_that_it_started(skill: Path) -> None:
+def test_a_cancelled_command_is_killed_with_its_children(skill: Path) -> None:
     stop, environment, told = threading.Event(), reduced_environment(os.environ), skill / "pid"
     source = (
         "import os, subprocess, sys\n"
@@ -143,7 +143,7 @@ def test_a_cancelled_command_is_killed_with_all_that_it_started(skill: Path) -> 
         assert_ended(int(pid))
 
 
-def test_no_key_reaches_a_command(run_python: RunPython) -> None:
+def test_no_secret_reaches_a_command(run_python: RunPython) -> None:
     keys = "OPENAI_API_KEY AWS_SECRET_ACCESS_KEY GITHUB_TOKEN SSH_AUTH_SOCK HTTPS_PROXY UV_INDEX_URL LC_TOKEN path"
     changes_programs = "PYTHONPATH PYTHONSTARTUP LD_PRELOAD NODE_OPTIONS"
     secrets = dict.fromkeys((*keys.split(), *changes_programs.split()), "secret-value")
@@ -156,7 +156,7 @@ def test_no_key_reaches_a_command(run_python: RunPython) -> None:
     assert seen.keys() - {"LC_CTYPE"} <= environment.keys()
 
 
-def test_running_a_script_leaves_no_bytecode_in_the_skill(skill: Path) -> None:
+def test_a_script_leaves_no_bytecode_in_the_skill(skill: Path) -> None:
     (skill / "main.py").write_text("import part\nprint(part.NAME)\n", encoding="utf-8")
     (skill / "part.py").write_text("NAME = 'part'\n", encoding="utf-8")
     environment = reduced_environment({"PATH": os.environ["PATH"]})
@@ -166,7 +166,7 @@ def test_running_a_script_leaves_no_bytecode_in_the_skill(skill: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "closed"])
-def test_a_directory_that_cannot_be_entered_is_an_expected_error(kind: str, skill: Path) -> None:
+def test_a_directory_that_cannot_be_entered_is_reported(kind: str, skill: Path) -> None:
     place = skill / kind
     if kind == "file":
         place.touch()

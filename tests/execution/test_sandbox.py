@@ -103,7 +103,7 @@ def run(sandbox: Sandbox, skill: Path) -> Runs:
 REFUSED = {"PermissionError", "FileNotFoundError", "OSError", "ConnectionRefusedError", "ProcessLookupError"}
 
 
-def test_a_command_reads_its_skill_and_says_how_it_ended(run: Runs) -> None:
+def test_a_command_reads_its_skill_and_returns_its_exit_code(run: Runs) -> None:
     result = run(
         "import os, sys; print(open('SKILL.md').read(), sys.argv[1], os.getcwd()); print('err', file=sys.stderr)\n"
         "sys.exit(3)",
@@ -115,7 +115,7 @@ def test_a_command_reads_its_skill_and_says_how_it_ended(run: Runs) -> None:
     assert (ended.exit_code, ended.timeout) == (128 + signal.SIGTERM, False)
 
 
-def test_no_file_of_another_skill_the_home_or_the_system_is_read(run: Runs, tmp_path: Path) -> None:
+def test_files_of_other_skills_the_home_and_the_system_cannot_be_read(run: Runs, tmp_path: Path) -> None:
     other = run.skill.parent / "other"
     other.mkdir()
     (other / "SKILL.md").write_text("secret", encoding="utf-8")
@@ -139,7 +139,7 @@ def test_no_file_of_another_skill_the_home_or_the_system_is_read(run: Runs, tmp_
     assert set(told.values()) <= REFUSED, told
 
 
-def test_what_is_hidden_in_what_is_readable_stays_hidden_by_every_path(run: Runs, tmp_path: Path) -> None:
+def test_hidden_paths_inside_readable_ones_stay_hidden_by_every_path(run: Runs, tmp_path: Path) -> None:
     library = tmp_path / "library"
     kept = library / "hub" / "index"
     kept.mkdir(parents=True)
@@ -172,7 +172,7 @@ def test_what_is_hidden_in_what_is_readable_stays_hidden_by_every_path(run: Runs
     assert "secret" not in json.dumps(told)
 
 
-def test_a_skill_that_is_reached_through_a_link_is_there_by_both_paths(sandbox: Sandbox, skill: Path) -> None:
+def test_a_linked_skill_is_visible_by_both_paths(sandbox: Sandbox, skill: Path) -> None:
     link = skill.parents[1] / "linked"
     link.symlink_to(skill.parent)
     run = Runs(sandbox, link / "one")
@@ -180,7 +180,7 @@ def test_a_skill_that_is_reached_through_a_link_is_there_by_both_paths(sandbox: 
     assert told == ["the skill's own"] * 3
 
 
-def test_a_skill_is_not_changed(run: Runs) -> None:
+def test_a_skill_cannot_be_changed(run: Runs) -> None:
     file = run.skill / "SKILL.md"
     before = file.stat()
     run.try_each(
@@ -210,7 +210,7 @@ def test_a_skill_is_not_changed(run: Runs) -> None:
     assert os.listxattr(file) == []
 
 
-def test_nothing_outside_is_written_or_changed(run: Runs, tmp_path: Path) -> None:
+def test_nothing_outside_the_sandbox_can_be_changed(run: Runs, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("mine", encoding="utf-8")
     mine.chmod(0o640)
@@ -238,7 +238,7 @@ def test_nothing_outside_is_written_or_changed(run: Runs, tmp_path: Path) -> Non
     assert not (tmp_path / "new").exists()
 
 
-def test_each_run_has_a_home_and_a_temporary_directory_of_its_own(run: Runs) -> None:
+def test_each_run_has_its_own_home_and_temporary_directory(run: Runs) -> None:
     source = (
         "import tempfile\n"
         "home, temporary = os.path.expanduser('~'), tempfile.gettempdir()\n"
@@ -255,7 +255,7 @@ def test_each_run_has_a_home_and_a_temporary_directory_of_its_own(run: Runs) -> 
         assert not Path(temporary, "left").exists()
 
 
-def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) -> None:
+def test_only_the_output_directory_is_writable(run: Runs, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.mkdir()
     confinement = Confinement(readable=(str(run.skill),), writable=(str(output),))
@@ -283,7 +283,7 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
     assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
 
 
-def test_no_other_process_is_seen_or_reached(run: Runs) -> None:
+def test_other_processes_cannot_be_seen_or_reached(run: Runs) -> None:
     server = os.getpid()
     libc = ctypes.CDLL(None)
     own, remove = 0, 0
@@ -326,7 +326,7 @@ def test_a_command_has_no_capabilities_and_gets_none(run: Runs) -> None:
     assert told == ["0000000000000000", "0000000000000000", "1", -1]
 
 
-def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
+def test_sockets_of_the_machine_cannot_be_reached(run: Runs, tmp_path: Path) -> None:
     listening = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
     listening[1].bind(("127.0.0.1", 0))
     abstract = f"\0skillhub-test-{os.getpid()}"
@@ -360,7 +360,7 @@ def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
     assert set(told.values()) <= {*REFUSED, "gaierror"}, told
 
 
-def test_a_network_that_was_granted_is_the_machines(run: Runs) -> None:
+def test_a_granted_network_is_that_of_the_machine(run: Runs) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         told = run.try_each(
@@ -423,7 +423,7 @@ def held(tmp_path: Path, run: Runs) -> Held:
     return Held(tmp_path / "held", run)
 
 
-def test_a_setsid_child_ends_with_its_call(run: Runs, held: Held) -> None:
+def test_a_daemon_ends_with_its_command(run: Runs, held: Held) -> None:
     begun = time.monotonic()
     result = run(DAEMON + UNTIL_HELD, HOLD, held.path, confinement=held.confinement)
     assert (result.exit_code, result.timeout) == (0, False)
@@ -431,9 +431,7 @@ def test_a_setsid_child_ends_with_its_call(run: Runs, held: Held) -> None:
     held.assert_ended()
 
 
-def test_a_setsid_child_ends_when_the_call_is_cancelled_and_another_run_goes_on(
-    run: Runs, held: Held, tmp_path: Path
-) -> None:
+def test_a_cancelled_command_ends_with_its_daemon_while_another_runs_on(run: Runs, held: Held, tmp_path: Path) -> None:
     stop = threading.Event()
     other = Held(tmp_path / "other", run)
     waiting = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nprint('went')"
@@ -461,7 +459,7 @@ threading.Thread(target=run, args=(DAEMON + "time.sleep(60)", HOLD, held), kwarg
 
 
 @pytest.mark.slow
-def test_nothing_outlives_a_server_that_was_killed(run: Runs, held: Held) -> None:
+def test_no_process_outlives_a_killed_server(run: Runs, held: Held) -> None:
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(run.skill), str(held.path)],
         cwd=Path(__file__).parents[2],
@@ -496,7 +494,7 @@ def test_a_fork_bomb_ends_with_its_time_limit(run: Runs, held: Held) -> None:
     held.assert_ended()
 
 
-def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
+def test_memory_descriptors_and_file_sizes_are_limited(run: Runs) -> None:
     told = run.try_each(
         {
             "memory": "len(bytearray(3 << 30))",
@@ -517,7 +515,7 @@ def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
     }
 
 
-def test_the_environment_is_what_was_given_with_a_home_of_its_own(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_holds_no_secrets_and_its_own_home(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("XDG_CONFIG_HOME", "/somewhere/of/mine")
     told = run.tell("told = dict(os.environ)")
@@ -527,7 +525,7 @@ def test_the_environment_is_what_was_given_with_a_home_of_its_own(run: Runs, mon
     assert told["UV_OFFLINE"] == "1"
 
 
-def test_no_descriptor_of_the_server_is_inherited_or_left_open(run: Runs) -> None:
+def test_no_file_descriptor_is_inherited_or_leaked(run: Runs) -> None:
     with open(__file__, encoding="utf-8") as held_open:
         os.set_inheritable(held_open.fileno(), True)
         before = sorted(os.listdir("/proc/self/fd"))
@@ -568,7 +566,7 @@ def test_ordinary_programs_work(run: Runs) -> None:
     assert said == expected
 
 
-def test_without_a_sandbox_a_command_may_do_what_the_server_may(skill: Path) -> None:
+def test_without_a_sandbox_a_command_has_the_server_s_rights(skill: Path) -> None:
     result = Runs(OFF, skill)("import os; open('made', 'w').close(); print(os.path.expanduser('~'))")
     assert (result.stdout, result.exit_code) == (f"{os.path.expanduser('~')}\n", 0)
     assert (skill / "made").exists()
