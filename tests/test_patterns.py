@@ -102,7 +102,7 @@ def test_no_text_makes_a_pattern_take_more_than_its_share() -> None:
 )
 def test_a_pattern_that_backtracks_is_found(pattern: str, anywhere: bool) -> None:
     search = ("here", re.compile(pattern), anywhere)
-    assert first_endless(search_texts, [search], seconds=3.0) == search
+    assert first_endless(search_texts, [search], seconds=1.5) == search
 
 
 RESUMED = '<system-reminder type="session.resume.diff">\n'
