@@ -25,22 +25,21 @@ def path(tmp_path: Path) -> Path:
 
 
 def written(path: Path) -> list[dict[str, Any]]:
-    # A writer that finds an incomplete line starts with a newline; empty lines are skipped.
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def at(seconds: float, act: str, *, process: int = 1, **noted: object) -> str:
+def at(seconds: float, act: str, **noted: object) -> str:
     """A line of a log, that many seconds after its first."""
     moment = (THEN + timedelta(seconds=seconds)).isoformat()
-    return json.dumps({"day": moment[:10], "at": moment, "process": process, "act": act, **noted})
+    return json.dumps({"day": moment[:10], "at": moment, "act": act, **noted})
 
 
-def search(seconds: float, query: str, *found: str, process: int = 1, confident: bool = True) -> str:
-    return at(seconds, "search", process=process, query=query, found=found, confident=confident)
+def search(seconds: float, query: str, *found: str, confident: bool = True) -> str:
+    return at(seconds, "search", query=query, found=found, confident=confident)
 
 
-def load(seconds: float, skill: str, *, process: int = 1) -> str:
-    return at(seconds, "load", process=process, skill=skill)
+def load(seconds: float, skill: str) -> str:
+    return at(seconds, "load", skill=skill)
 
 
 def keep(path: Path, *lines: str, end: str = "\n") -> str:
@@ -48,7 +47,7 @@ def keep(path: Path, *lines: str, end: str = "\n") -> str:
     return str(path)
 
 
-def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> None:
+def test_each_act_is_one_line_with_its_moment(path: Path) -> None:
     log = UsageLog(str(path), with_queries=True)
     before = datetime.now(timezone.utc)
     log.record_search("prüfe\npdf", ("pdf", "docx@user"), confident=False)
@@ -57,7 +56,6 @@ def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> Non
     after = datetime.now(timezone.utc)
     lines = written(path)
     assert all(before <= datetime.fromisoformat(line.pop("at")) <= after for line in lines)
-    assert {line.pop("process") for line in lines} == {os.getpid()}
     assert {line.pop("day") for line in lines} == {f"{before:%Y-%m-%d}"}
     assert lines == [
         {"act": "search", "query": "prüfe\npdf", "found": ["pdf", "docx@user"], "confident": False},
@@ -97,9 +95,7 @@ def test_a_hub_notes_what_is_searched_loaded_and_read(
         hub.search("xyzzy plugh")
         hub.load(" painter ")
         hub.read_file("painter", "colours.md")
-    noted = [
-        {key: value for key, value in line.items() if key not in ("day", "at", "process")} for line in written(path)
-    ]
+    noted = [{key: value for key, value in line.items() if key not in ("day", "at")} for line in written(path)]
     assert noted == [
         {"act": "search", "query": "paint walls", "found": ["painter"], "confident": True},
         {"act": "search", "query": "xyzzy plugh", "found": [], "confident": False},
@@ -192,18 +188,6 @@ def test_a_load_belongs_to_the_latest_search_that_found_the_skill(path: Path) ->
     assert (usage.searches, usage.loads) == (3, {"pdf": 2, "docx": 1})
 
 
-def test_a_load_belongs_to_a_search_of_its_own_process_before_one_of_another(path: Path) -> None:
-    usage = read_usage(
-        keep(
-            path,
-            search(0, "mine", "pdf", process=1),
-            search(1, "theirs", "pdf", process=2),
-            load(2, "pdf", process=1),
-        )
-    )
-    assert (usage.chosen, usage.missed) == ({"mine": ["pdf"]}, {"theirs": 1})
-
-
 @pytest.mark.parametrize(("later", "together"), [(600.0, True), (600.001, False)])
 def test_a_load_belongs_to_no_search_of_more_than_ten_minutes_ago(path: Path, *, later: float, together: bool) -> None:
     usage = read_usage(keep(path, search(0, "pdf", "pdf"), load(later, "pdf")))
@@ -233,8 +217,8 @@ MOMENT = '"at": "2026-01-02T03:04:05+00:00"'
         b"5",
         b"\xff",
         b"[" * 100_000,
-        b'{"at": "yesterday", "process": 1, "act": "load", "skill": "pdf"}',
-        f'{{{MOMENT}, "process": 1, "act": "load"}}'.encode(),
+        b'{"at": "yesterday", "act": "load", "skill": "pdf"}',
+        f'{{{MOMENT}, "act": "load"}}'.encode(),
         at(0, "search", query="a", found=["pdf", 5], confident=True).encode(),
         at(0, "dance", skill="pdf").encode(),
         at(0, "load", skill="pdf").encode() * 2,
@@ -254,18 +238,6 @@ def test_a_log_that_cannot_be_read_is_named_without_a_line(tmp_path: Path) -> No
             read_usage(name)
         assert caught.value.message.startswith(f"{name} cannot be read: ")
         assert caught.value.facts["line"] == 0
-
-
-def test_a_note_after_a_torn_line_is_whole(path: Path) -> None:
-    log = UsageLog(str(path), with_queries=True)
-    whole = load(0, "pdf")
-    keep(path, whole, whole[:20], end="")
-    log.record_load("docx")
-    log.record_load("pdf")
-    assert path.read_text(encoding="utf-8").splitlines()[:2] == [whole, whole[:20]]
-    usage = read_usage(str(path))
-    assert (usage.loads, usage.unreadable) == ({"pdf": 2, "docx": 1}, [2])
-    assert b"\n\n" not in path.read_bytes()
 
 
 def test_a_log_that_somebody_else_may_write_is_neither_written_nor_believed(

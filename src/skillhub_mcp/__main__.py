@@ -2,7 +2,6 @@
 
 import os
 import sys
-from contextlib import suppress
 
 if not __package__:
     # The path begins with this package's own directory, whose modules are not to be imported by their bare names.
@@ -12,22 +11,8 @@ if not __package__:
 from skillhub_mcp.environment import prepare_environment
 
 
-def _restart_in_utf_8() -> None:
-    """Restart in Python's UTF-8 mode if the locale has another encoding for file names: skills and locks use UTF-8."""
-    chosen = "utf8" in sys._xoptions  # noqa: SLF001 - documented; a mode that was chosen there would win again
-    if sys.getfilesystemencoding() == "utf-8" or chosen or os.name == "nt" or not sys.executable:
-        return
-    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
-    if encoding.lower() not in ("ascii", "ansi_x3.4-1968", "us-ascii"):
-        # A terminal of another encoding is still one.
-        os.environ.setdefault("PYTHONIOENCODING", encoding)
-    with suppress(OSError):
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - the same program
-
-
 def main() -> None:
     """Run the command line and exit with its code."""
-    _restart_in_utf_8()
     notes = prepare_environment()
     # The threads of the library below numpy spin a tenth of a second for more work, from the import on: 2^4 turns do.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")

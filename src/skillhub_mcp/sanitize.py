@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 from skillhub_mcp.errors import InvalidArgument
 
@@ -98,19 +97,13 @@ _MAYBE_WRAPPER = (
 _NOT_IN_XML = f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff{_SURROGATES}]"
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    # When it is needed, as it takes some milliseconds: most texts have nothing to hide.
-    return re.compile(pattern)
-
-
 def visible(text: str) -> str:
     """Return `text` on one line, without characters that cannot be seen and without floods of accents."""
     printable = text.isprintable()
     if not text.isascii():
-        if not printable or _compiled(_BLANK).search(text):
-            text = _compiled(_HIDDEN).sub(lambda found: found[1] or "", text)
-        text = _compiled(_ACCENT_FLOOD).sub(r"\1", text)
+        if not printable or re.search(_BLANK, text):
+            text = re.sub(_HIDDEN, lambda found: found[1] or "", text)
+        text = re.sub(_ACCENT_FLOOD, r"\1", text)
     if not printable:
         text = "".join(c if c.isprintable() or c in _KEPT else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
@@ -118,9 +111,9 @@ def visible(text: str) -> str:
 
 def without_hidden(text: str) -> str:
     """Return `text` without what cannot be seen in its words, which are then those that a reader sees."""
-    if text.isascii() or not _compiled(_MAY_HIDE).search(text):
+    if text.isascii() or not re.search(_MAY_HIDE, text):
         return text
-    return _compiled(_HIDDEN_OR_BREAK).sub(lambda found: found[1] or (" " if found[0] in _LINE_ENDS else ""), text)
+    return re.sub(_HIDDEN_OR_BREAK, lambda found: found[1] or (" " if found[0] in _LINE_ENDS else ""), text)
 
 
 def for_model(text: str) -> str:
@@ -149,16 +142,16 @@ def in_frontmatter(text: str) -> str:
     if text.isascii() and text.isprintable():
         return contained(text)
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    seen = _compiled(_UNPRINTABLE).sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines)
-    return contained(_compiled(_ACCENT_FLOOD).sub(r"\1", seen))
+    seen = re.sub(_UNPRINTABLE, lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines)
+    return contained(re.sub(_ACCENT_FLOOD, r"\1", seen))
 
 
 def in_json(written: str) -> str:
     """Return `written`, which is JSON, with what cannot be seen as JSON's escapes: it means the same."""
     # Looking for it is much faster than telling what of it is part of what is written.
-    if (written.isascii() and written.isprintable()) or not _compiled(f"[{_UNSEEN}]").search(written):
+    if (written.isascii() and written.isprintable()) or not re.search(f"[{_UNSEEN}]", written):
         return written
-    return _compiled(_UNPRINTABLE).sub(lambda found: found[1] or _json_escape(found[0]), written)
+    return re.sub(_UNPRINTABLE, lambda found: found[1] or _json_escape(found[0]), written)
 
 
 def in_element(text: str, *, quotes: bool = False) -> str:
@@ -168,8 +161,8 @@ def in_element(text: str, *, quotes: bool = False) -> str:
         marked = marked.translate(_QUOTES)
     if marked.isascii() and marked.isprintable():
         return marked
-    marked = _compiled(_NOT_IN_XML).sub("\ufffd", marked)
-    return _compiled(_UNPRINTABLE_OR_BREAK).sub(lambda found: found[1] or f"&#{ord(found[0])};", marked)
+    marked = re.sub(_NOT_IN_XML, "\ufffd", marked)
+    return re.sub(_UNPRINTABLE_OR_BREAK, lambda found: found[1] or f"&#{ord(found[0])};", marked)
 
 
 def in_attribute(text: str) -> str:
@@ -184,10 +177,10 @@ def contained(text: str) -> str:
     def sanitized(found: re.Match[str]) -> str:
         tag = found[1]
         if not (tag.isascii() and tag.isprintable()):
-            tag = unicodedata.normalize("NFKC", _compiled(_UNPRINTABLE).sub("", tag))
+            tag = unicodedata.normalize("NFKC", re.sub(_UNPRINTABLE, "", tag))
         return "&lt;" if _DASHES.sub("-", tag[:_NAME_LENGTH].casefold()).startswith(_WRAPPERS) else found[0]
 
-    return _compiled(_MAYBE_WRAPPER).sub(sanitized, text)
+    return re.sub(_MAYBE_WRAPPER, sanitized, text)
 
 
 def on_terminal(text: str) -> str:
@@ -220,12 +213,10 @@ def _without_wide_tags(text: str) -> str:
 
 
 def _shown(unprintable: str, text: str) -> str:
-    escaped = _compiled(unprintable).sub(lambda found: found[1] or _escape(found[0]), text)
+    escaped = re.sub(unprintable, lambda found: found[1] or _escape(found[0]), text)
     if text.isascii():
         return escaped
-    return _compiled(_ACCENT_FLOOD).sub(
-        lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped
-    )
+    return re.sub(_ACCENT_FLOOD, lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped)
 
 
 def _escape(character: str) -> str:

@@ -1,14 +1,13 @@
 """The usage log: searches, loads and file reads, in a file of JSON lines on this machine, which is never sent anywhere.
 
 A line counts one call: its day, what was done, and the skill. Only with SKILLHUB_USAGE=queries it also has the moment,
-the process, and what was searched for and found.
+and what was searched for and found.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -64,7 +63,7 @@ class UsageLog:
     def _append(self, **fields: object) -> None:
         if self._is_used:
             now = datetime.now(timezone.utc)
-            moment = {"at": now.isoformat(), "process": os.getpid()} if self._with_queries else {}
+            moment = {"at": now.isoformat()} if self._with_queries else {}
             self._file.append({"day": f"{now:%Y-%m-%d}", **moment, **fields})
 
 
@@ -117,7 +116,6 @@ class Usage:
 @dataclass(frozen=True)
 class _Search:
     at: float
-    process: object
     query: str
     found: Sequence[str]
 
@@ -143,13 +141,12 @@ def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) 
     """Add one record to the summary; an invalid one raises and changes nothing."""
     day, act = _text(record["day"]), _text(record["act"])
     at = datetime.fromisoformat(_text(record["at"])).timestamp() if "at" in record else None
-    process = record["process"] if at is not None else None
     if act == "search":
         if at is not None:
             found = record["found"]
             if not isinstance(found, list):
                 raise TypeError(found)
-            searches.append(_Search(at, process, _text(record["query"]), [_text(handle) for handle in found]))
+            searches.append(_Search(at, _text(record["query"]), [_text(handle) for handle in found]))
         usage.searches += 1
     else:
         skill = _text(record["skill"])
@@ -158,24 +155,13 @@ def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) 
     usage.since = min(usage.since or day, day)
     if act != "load" or at is None:
         return
-    search = _search_before(skill, at, process, searches)
+    # The latest search that found the skill, of whatever process.
+    recent = (one for one in reversed(searches) if at - one.at <= _ATTRIBUTION_SECONDS)
+    search = next((one for one in recent if skill in one.found), None)
     if search is not None:
         chosen = usage.chosen.setdefault(search.query, [])
         if skill not in chosen:
             chosen.append(skill)
-
-
-def _search_before(skill: str, at: float, process: object, searches: Sequence[_Search]) -> _Search | None:
-    """Return the latest search that found `skill` within the attribution time, preferably of the same process."""
-    other = None
-    for search in reversed(searches):
-        if at - search.at > _ATTRIBUTION_SECONDS:
-            break
-        if skill in search.found:
-            if search.process == process:
-                return search
-            other = other or search
-    return other
 
 
 def _exposure(path: str) -> Exposure | None:

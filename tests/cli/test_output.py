@@ -22,7 +22,7 @@ HOSTILE_YAML = r'"red \e]0;owned\a \x9b2J \u202e backwards"'
 HOSTILE_BODY = "\x1b[2J\x9b31m\rover\x08\u2066 body\n"
 ACTIVE = ("\x1b", "\x9b", "\x07", "\x08", "\r", "\u202e", "\u2066")
 
-ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+ASCII_LOCALE = {"LC_ALL": "C"}
 
 
 def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], *, stream: str) -> tuple[int, bytes]:
@@ -106,36 +106,32 @@ def test_a_binary_file_is_not_poured_on_a_terminal(hub_environment: dict[str, st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("locale", [ASCII_LOCALE, {"LC_ALL": "C"}], ids=str)
-def test_every_script_is_printed_where_the_locale_names_no_other(
-    process: Skillhub, write_skill: SkillWriter, locale: dict[str, str]
-) -> None:
+def test_every_script_is_printed_where_the_locale_names_no_other(process: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("minutes", "議事録を作成する 🌍", body="本文\n")
     for typed in (["list"], ["search", "議事録"], ["show", "minutes"]):
-        done = process(*typed, **locale)
+        done = process(*typed, **ASCII_LOCALE)
         assert (done.code, done.err) == (0, "")
         assert "議事録を作成する 🌍" in done.out
-    assert process("list", "--json", **locale).json["skills"][0]["description"] == "議事録を作成する 🌍"
+    assert process("list", "--json", **ASCII_LOCALE).json["skills"][0]["description"] == "議事録を作成する 🌍"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("locale", [ASCII_LOCALE, {"LC_ALL": "C"}], ids=str)
 def test_a_file_of_any_name_is_written_read_and_removed_whatever_the_locale(
-    process: Skillhub, skills_dir: Path, tmp_path: Path, locale: dict[str, str]
+    process: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
-    assert process("new", "été2", "--description", "x", **locale).code == 0
+    assert process("new", "été2", "--description", "x", **ASCII_LOCALE).code == 0
     assert (skills_dir / "été2" / "SKILL.md").is_file()
     source = tmp_path / "src é"
-    listed = process("add", skills_dir, "--list", "--json", **locale)
+    listed = process("add", skills_dir, "--list", "--json", **ASCII_LOCALE)
     assert [one["title"] for one in listed.json["skills"]] == ["été2"]
     (skills_dir / "été2").rename(source)
-    assert process("add", source, "--list", **locale).code == 0
+    assert process("add", source, "--list", **ASCII_LOCALE).code == 0
     source.rename(skills_dir / "été2")
-    assert process("show", skills_dir / "été2", **locale).code == 0
-    assert process("lock", "été2", **locale).out == "été2 is locked\n"
-    assert process("remove", "été2", **locale).code == 0
+    assert process("show", skills_dir / "été2", **ASCII_LOCALE).code == 0
+    assert process("lock", "été2", **ASCII_LOCALE).out == "été2 is locked\n"
+    assert process("remove", "été2", **ASCII_LOCALE).code == 0
     assert not (skills_dir / "été2").exists()
-    assert process("show", "été2", **locale).code == 1
+    assert process("show", "été2", **ASCII_LOCALE).code == 1
 
 
 @pytest.mark.slow

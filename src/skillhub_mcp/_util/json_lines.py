@@ -1,4 +1,4 @@
-"""A log file that several processes may append to: one JSON object per line, and never a partial line."""
+"""A log file that several processes may append to: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -38,30 +38,12 @@ class JsonLinesLog:
         try:
             with self._lock:
                 make_private_directory(os.path.dirname(self._path) or ".")
-                # For reading too: `_append` checks how the file ends.
-                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-                try:
-                    _append(descriptor, line)
-                finally:
-                    os.close(descriptor)
+                # O_APPEND keeps the lines of several processes apart.
+                descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                with open(descriptor, "ab", buffering=0) as file:
+                    file.write(line)
         except OSError as error:
             # A failing log is no reason to fail the operation that it records; one warning is enough.
             if not self._failed:
                 log.log(self._level, "%s %s cannot be written: %s", self._label, self._path, error.strerror)
             self._failed = True
-
-
-def _append(descriptor: int, line: bytes) -> None:
-    # A line that another process left incomplete is ended first, or it would corrupt this one too.
-    rest = (b"\n" if _ends_mid_line(descriptor) else b"") + line
-    # Usually a single write; O_APPEND keeps the lines of several processes apart.
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def _ends_mid_line(descriptor: int) -> bool:
-    size = os.fstat(descriptor).st_size
-    if size == 0:
-        return False
-    os.lseek(descriptor, size - 1, os.SEEK_SET)
-    return os.read(descriptor, 1) != b"\n"
