@@ -95,40 +95,27 @@ class RootsFollower:
         self._roots = roots
         self._trust = trust
         self._agreements: TrustRecord | None = None
-        self._file = roots_file(roots_path())
-        # No directories, so that a change since `roots` were chosen is seen at the first look.
-        self._record = NO_RECORD
-        self._directories: tuple[str, ...] | None = None
-
-    @property
-    def _has_plugins(self) -> bool:
-        """Whether the clients' plugins are served, whose versions and switches the clients change."""
-        words = (*self._settings.skills.roots, *self._record.places)
-        return "plugins" in words
 
     def __call__(self) -> tuple[SkillRoot, ...] | None:
         agreements, before = self._trust.record(), self._agreements
         self._agreements = agreements
-        chosen = self._chosen_anew()
-        if chosen is None and before is not None and agreements is not before:
-            return self._roots
-        return chosen
-
-    def _chosen_anew(self) -> tuple[SkillRoot, ...] | None:
         try:
-            record, directories = self._file.read() or NO_RECORD, self._settings.client.paths
-            if record is self._record and directories == self._directories and not self._has_plugins:
-                return None
-            self._record, self._directories = record, directories
-            before, self._roots = self._roots, roots_of(self._settings)
+            recorded_roots()
+            roots = roots_of(self._settings)
         except (RootsUnreadable, InvalidSetting) as error:
             # `skillhub roots` and `skillhub doctor` report it.
             log.debug("The roots stay as they are: %s", error.message)
-            return None
-        if self._roots == before:
-            return None
-        log.info("The roots have changed: %s are searched", ", ".join(root.path for root in self._roots))
-        return self._roots
+            roots = self._roots
+        if list(map(_identity, roots)) != list(map(_identity, self._roots)):
+            log.info("The roots have changed: %s are searched", ", ".join(root.path for root in roots))
+            self._roots = roots
+            return roots
+        return self._roots if before is not None and agreements is not before else None
+
+
+def _identity(root: SkillRoot) -> tuple[object, ...]:
+    # A scan looks up by itself where the links lead.
+    return root.path, root.source, root.within, root.plugin
 
 
 def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) -> str:
