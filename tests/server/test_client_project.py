@@ -91,6 +91,23 @@ def test_the_skills_of_each_root_are_served_over_stdio(
     asyncio.run(journey())
 
 
+def test_each_untrusted_project_is_asked_about_once(environment: Environment, projects: tuple[Path, Path]) -> None:
+    asked: list[str] = []
+
+    async def answer_later(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        asked.append(params.message)
+        return mcp_types.ElicitResult(action="accept", content={"answer": "not now"})
+
+    async def journey() -> None:
+        roots = Roots(*projects)
+        async with reached(STDIO, environment, list_roots_callback=roots, elicitation_callback=answer_later) as client:
+            assert [await loads(client, name) for name in ("alpha", "beta", "alpha", "beta")] == [True] * 4
+
+    asyncio.run(journey())
+    assert [message.split("'")[1] for message in asked] == list(map(str, projects))
+    assert ["'beta'" in message for message in asked] == [False, True]
+
+
 def test_bare_paths_are_roots_and_invalid_ones_are_skipped(
     environment: Environment, projects: tuple[Path, Path], tmp_path: Path
 ) -> None:

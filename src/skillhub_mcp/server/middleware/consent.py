@@ -298,12 +298,13 @@ class TrustQuestionMiddleware(Middleware):
         loaded = next((skill for skill in found if skill.awaits_trust and policy.offers(skill)), None)
         if loaded is None:
             return None
-        awaiting = (skill for skill in snapshot.everything if skill.awaits_trust)
+        project = snapshot.within(loaded)
+        awaiting = (one for one in snapshot.everything if one.awaits_trust and snapshot.within(one) == project)
         about = frozenset((skill.directory, skill.stamp.content_hash) for skill in awaiting)
         if about in self._asked_about:
             return None
         self._asked_about.add(about)
-        brought = self._asking.brings(snapshot.within(loaded))
+        brought = self._asking.brings(project)
         if not (brought.trust.is_awaited and brought.digests) or _trust_state(brought) in self._asked:
             return None
         self._asked[_trust_state(brought)] = brought
