@@ -43,7 +43,7 @@ def body_of(content: bytes) -> bytes:
 
 
 @pytest.mark.acceptance("S2-53", "S2-54")
-def test_every_file_is_served_shadowed_or_refused_with_a_reason(seen: Scan, files: dict[str, bytes]) -> None:
+def test_every_skill_is_served_shadowed_or_refused_with_a_reason(seen: Scan, files: dict[str, bytes]) -> None:
     report = seen.snapshot.report
     served = {skill.directory for skill in seen.snapshot.skills}
     shadowed = {lost.skill.directory for lost in Names(seen.snapshot).shadowed()}
@@ -55,7 +55,7 @@ def test_every_file_is_served_shadowed_or_refused_with_a_reason(seen: Scan, file
     assert len(files) > 1_000
 
 
-def test_each_shadowed_skill_names_a_winner_of_its_name_that_is_served(seen: Scan) -> None:
+def test_each_shadowed_skill_names_the_served_winner(seen: Scan) -> None:
     shadowed = Names(seen.snapshot).shadowed()
     assert shadowed
     for lost in shadowed:
@@ -63,7 +63,7 @@ def test_each_shadowed_skill_names_a_winner_of_its_name_that_is_served(seen: Sca
         assert lost.winner is Names(seen.snapshot).find(lost.skill.name)
 
 
-def test_no_diagnostic_names_a_line_that_is_not_there(seen: Scan, files: dict[str, bytes]) -> None:
+def test_diagnostics_name_existing_lines(seen: Scan, files: dict[str, bytes]) -> None:
     with_lines = 0
     for directory, entry in seen.memory.items():
         lines = files[directory].count(b"\n") + 1
@@ -73,7 +73,7 @@ def test_no_diagnostic_names_a_line_that_is_not_there(seen: Scan, files: dict[st
     assert with_lines > 1_000
 
 
-def test_each_unknown_key_stands_on_the_line_that_is_named(seen: Scan, files: dict[str, bytes]) -> None:
+def test_diagnostics_of_unknown_keys_name_their_line(seen: Scan, files: dict[str, bytes]) -> None:
     for directory, entry in seen.memory.items():
         lines = files[directory].decode().split("\n")
         for diagnostic in entry.diagnostics:
@@ -84,21 +84,21 @@ def test_each_unknown_key_stands_on_the_line_that_is_named(seen: Scan, files: di
 
 
 @pytest.mark.acceptance("S2-22")
-def test_every_body_is_the_bytes_behind_the_closing_fence(seen: Scan, files: dict[str, bytes]) -> None:
+def test_every_body_is_the_bytes_after_the_closing_fence(seen: Scan, files: dict[str, bytes]) -> None:
     for skill in seen.snapshot.skills:
         content = files[skill.directory]
         assert read_instructions(skill).encode() == body_of(content)
         assert parse(content).body.encode() == body_of(content)
 
 
-def test_every_skill_answers_to_its_name_and_every_safe_alias_leads_to_a_skill(seen: Scan) -> None:
+def test_every_name_and_alias_finds_a_skill(seen: Scan) -> None:
     for skill in seen.snapshot.skills:
         assert Names(seen.snapshot).find(skill.name) is skill
         assert is_specified_name(skill.alias)
         assert Names(seen.snapshot).find(skill.alias) is not None
 
 
-def test_a_second_look_opens_nothing_and_sees_the_same(seen: Scan, corpus: Path) -> None:
+def test_a_second_scan_opens_no_file(seen: Scan, corpus: Path) -> None:
     again = scan(make_roots([str(corpus)]), memory=seen.memory)
     assert (again.opened, again.changed) == (0, False)
     assert again.snapshot == seen.snapshot
@@ -120,7 +120,7 @@ def test_the_corpus_is_indexed_and_searched(hub: SkillHub) -> None:
 
 
 @pytest.mark.parametrize(("file", "field"), [("queries.jsonl", "text"), ("agent_queries.jsonl", "query")])
-def test_half_of_the_answers_cost_an_agent_at_most_2_500_bytes(
+def test_the_median_answer_has_at_most_2_500_bytes(
     hub: SkillHub, corpus: Path, file: str, field: str
 ) -> None:
     questions = (corpus.parents[1] / "eval" / file).read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,7 @@
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 
 
-def test_it_stays_open_longer_after_each_failure_until_a_success() -> None:
+def test_the_circuit_stays_open_longer_after_each_failure_until_a_success() -> None:
     now = [0.0]
     breaker = CircuitBreaker(15.0, longest=50.0, clock=lambda: now[0])
     assert not breaker.is_open

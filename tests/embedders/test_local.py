@@ -47,7 +47,7 @@ def test_it_has_an_identity_and_is_instant() -> None:
     assert EMBEDDER.is_instant
 
 
-def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "PACKAGE", "no_such_package_at_all")
     assert not local.is_installed()
     with pytest.raises(EmbeddingError) as caught:
@@ -55,7 +55,7 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     assert caught.value.hint == "in a checkout of SkillHub: pip install '.[local]'"
 
 
-def test_a_package_without_its_files_says_how_to_fix_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_package_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "PACKAGE", "json")
     with pytest.raises(EmbeddingError, match="cannot be read") as caught:
         LocalEmbedder().embed_query("x")

@@ -39,7 +39,7 @@ def unit(text: str) -> list[float]:
     return [number / length for number in vector]
 
 
-def test_all_texts_get_their_vectors_in_their_order_however_many_it_takes_at_once(
+def test_all_texts_get_vectors_whatever_the_batch_limit(
     embedder: RemoteEmbedder, api: EmbeddingApi
 ) -> None:
     vectors = embedder.embed_documents(SHORT)
@@ -47,7 +47,7 @@ def test_all_texts_get_their_vectors_in_their_order_however_many_it_takes_at_onc
     assert "dimensions" not in api.requests[0].body
 
 
-def test_a_text_that_is_longer_than_it_takes_is_shortened_and_no_other(embedder: RemoteEmbedder) -> None:
+def test_only_texts_that_are_too_long_are_shortened(embedder: RemoteEmbedder) -> None:
     texts = [*SHORT[:5], LONG, *SHORT[5:10]]
     vectors = embedder.embed_documents(texts)
     assert [len(vector) for vector in vectors] == [DIMENSION] * len(texts)
@@ -57,7 +57,7 @@ def test_a_text_that_is_longer_than_it_takes_is_shortened_and_no_other(embedder:
     assert embedder.embed_query(LONG) == pytest.approx(unit(LONG), abs=0.05)
 
 
-def test_what_is_refused_for_another_reason_fails_after_few_requests(
+def test_other_refusals_fail_after_few_requests(
     embedder: RemoteEmbedder, api: EmbeddingApi
 ) -> None:
     api.recover()
@@ -77,7 +77,7 @@ def test_its_model_orders_hits(api: EmbeddingApi, server: LocalServer) -> None:
     assert len(api.requests) == tries + 1
 
 
-def test_a_server_that_answers_with_a_web_page_is_called_that(make: MakeEmbedder, api: EmbeddingApi) -> None:
+def test_an_html_answer_is_reported_as_such(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.answer_page(b"<html><body>Sign in</body></html>")
     with pytest.raises(EmbeddingError, match="answered with an HTML page"):
         make().embed_query("text")

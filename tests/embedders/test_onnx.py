@@ -45,7 +45,7 @@ def of_words(*words: str, seed: int = 0) -> list[float]:
     return unit
 
 
-def test_each_text_has_a_vector_of_length_1_and_those_of_one_subject_are_near(tmp_path: Path) -> None:
+def test_texts_get_unit_vectors_and_similar_texts_are_near(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(encoder(tmp_path)))
     texts = ["read an invoice", "", "deploy containers \ud800 \0 ☃", "bread " * 5_000]
     vectors = embedder.embed_documents(texts)
@@ -56,7 +56,7 @@ def test_each_text_has_a_vector_of_length_1_and_those_of_one_subject_are_near(tm
     assert embedder.embed_documents([]) == []
 
 
-def test_the_texts_of_a_batch_do_not_change_each_other(tmp_path: Path) -> None:
+def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(encoder(tmp_path, inputs=WITH_MASK)))
     texts = [" ".join(WORDS[6 : 6 + length]) for length in range(1, 16)] * 3
     together = embedder.embed_documents(texts)
@@ -73,7 +73,7 @@ POOLED = {
 
 @pytest.mark.parametrize("way", POOLED)
 @pytest.mark.parametrize("switches", [True, False], ids=["switches", "name"])
-def test_token_vectors_are_pooled_as_the_model_says(tmp_path: Path, way: str, switches: bool) -> None:
+def test_pooling_follows_the_configuration_of_the_model(tmp_path: Path, way: str, switches: bool) -> None:
     name = {"mean": "mean_tokens", "cls": "cls_token"}.get(way, way)
     said = {"pooling_mode_max_tokens": False, f"pooling_mode_{name}": True} if switches else {"pooling_mode": way}
     embedder = OnnxEmbedder(str(encoder(tmp_path, files={"1_Pooling/config.json": said})))
@@ -81,7 +81,7 @@ def test_token_vectors_are_pooled_as_the_model_says(tmp_path: Path, way: str, sw
     assert embedder.embed_documents(["pdf bread", "pdf " * 9])[0] == pytest.approx(POOLED[way], abs=1e-5)
 
 
-def test_weights_by_place_and_the_largest_of_each_number_are_ways_of_pooling_too(tmp_path: Path) -> None:
+def test_weighted_mean_and_max_pooling(tmp_path: Path) -> None:
     tokens = word_vectors(0)[[WORDS.index(word) for word in ("[CLS]", "pdf", "bread", "[SEP]")]]
     expected = {"max": tokens.max(axis=0), "weightedmean": np.arange(1, 5) @ tokens}
     for way, vector in expected.items():
@@ -90,7 +90,7 @@ def test_weights_by_place_and_the_largest_of_each_number_are_ways_of_pooling_too
         assert found == pytest.approx((vector / np.linalg.norm(vector)).tolist(), abs=1e-5)
 
 
-def test_a_model_that_pools_by_itself_is_not_pooled_again(tmp_path: Path) -> None:
+def test_a_pooled_output_is_not_pooled_again(tmp_path: Path) -> None:
     path = encoder(tmp_path, output="sentence_embedding", files={"1_Pooling/config.json": {"pooling_mode": "cls"}})
     assert OnnxEmbedder(str(path)).embed_query("pdf bread") == pytest.approx(POOLED["mean"], abs=1e-5)
 
@@ -103,13 +103,13 @@ def test_queries_and_documents_get_their_prompts(tmp_path: Path) -> None:
     assert document == pytest.approx(of_words("[CLS]", "bread", "pdf", "[SEP]"), abs=1e-5)
 
 
-def test_a_text_is_cut_at_the_model_s_length(tmp_path: Path) -> None:
+def test_a_text_is_truncated_at_the_model_s_length(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(encoder(tmp_path, files={"sentence_bert_config.json": {"max_seq_length": 8}})))
     assert embedder.embed_query("pdf " * 6 + "bread") == pytest.approx(embedder.embed_query("pdf " * 6), abs=1e-5)
 
 
 @pytest.mark.parametrize("takes", [(1, 8), ("batch", 8), (1, "tokens")])
-def test_a_model_that_was_exported_for_one_size_gets_that(tmp_path: Path, takes: tuple[int | str, int | str]) -> None:
+def test_models_with_fixed_input_sizes_work(tmp_path: Path, takes: tuple[int | str, int | str]) -> None:
     free = OnnxEmbedder(str(encoder(tmp_path / "free")))
     fixed = OnnxEmbedder(str(encoder(tmp_path / "fixed", takes=takes)))
     texts = ["pdf", "bread oven", "feed the walrus"]
@@ -118,12 +118,12 @@ def test_a_model_that_was_exported_for_one_size_gets_that(tmp_path: Path, takes:
 
 
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "onnx/model_quantized.onnx", "model_int8.onnx"])
-def test_a_model_is_found_where_exports_put_it(tmp_path: Path, name: str) -> None:
+def test_a_model_is_found_in_the_usual_places(tmp_path: Path, name: str) -> None:
     found = read_model_directory(str(encoder(tmp_path, name=name)))
     assert found.model == str(tmp_path / name)
 
 
-def test_of_several_models_none_is_guessed(tmp_path: Path) -> None:
+def test_several_models_are_refused(tmp_path: Path) -> None:
     for name in ("onnx/model_int8.onnx", "onnx/model_fp16.onnx"):
         encoder(tmp_path, name=name)
     with pytest.raises(ModelUnusable, match=r"model_fp16\.onnx, onnx/model_int8\.onnx, and none is model\.onnx"):
@@ -143,12 +143,12 @@ LENGTHS: dict[str, tuple[dict[str, object], int]] = {
 
 
 @pytest.mark.parametrize("case", LENGTHS)
-def test_the_longest_text_is_what_the_files_say_within_bounds(tmp_path: Path, case: str) -> None:
+def test_the_maximum_length_comes_from_the_files_within_bounds(tmp_path: Path, case: str) -> None:
     files, tokens = LENGTHS[case]
     assert read_model_directory(str(encoder(tmp_path, files=files))).max_tokens == tokens
 
 
-def test_another_model_has_another_identity_and_the_same_one_elsewhere_has_the_same(tmp_path: Path) -> None:
+def test_the_identity_depends_on_the_model_not_on_its_path(tmp_path: Path) -> None:
     first, second, moved = (OnnxEmbedder(str(encoder(tmp_path / name, seed=seed))) for name, seed in
                             (("a", 0), ("b", 1), ("c", 0)))  # fmt: skip
     assert first.identity == moved.identity != second.identity
@@ -158,7 +158,7 @@ def test_another_model_has_another_identity_and_the_same_one_elsewhere_has_the_s
     assert prompted.identity != first.identity
 
 
-def test_a_model_that_is_exchanged_while_it_is_used_stays_in_use(tmp_path: Path) -> None:
+def test_a_model_replaced_on_disk_stays_in_use(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(encoder(tmp_path)))
     identity, vector = embedder.identity, embedder.embed_query("pdf")
     encoder(tmp_path, seed=1)
@@ -166,7 +166,7 @@ def test_a_model_that_is_exchanged_while_it_is_used_stays_in_use(tmp_path: Path)
     assert OnnxEmbedder(str(tmp_path)).identity != identity
 
 
-def test_a_model_that_comes_late_makes_no_vectors_for_an_index_that_names_none(tmp_path: Path) -> None:
+def test_a_model_that_was_missing_at_start_is_not_used(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(tmp_path / "model"))
     assert embedder.identity == "onnx:unknown"
     encoder(tmp_path / "model")
@@ -176,7 +176,7 @@ def test_a_model_that_comes_late_makes_no_vectors_for_an_index_that_names_none(t
 
 
 @pytest.mark.slow
-def test_a_model_that_hangs_is_ended_and_the_next_call_may_try_again(tmp_path: Path) -> None:
+def test_a_hanging_model_is_stopped(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(endless(tmp_path)), waiting=SHORT, unhurried=SHORT)
     for ask in (lambda: embedder.embed_query("pdf"), lambda: embedder.embed_documents(["pdf", "bread"])):
         with pytest.raises(EmbeddingError, match="in time") as caught:
@@ -245,7 +245,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_path: Path, case: str) -> None:
+def test_an_unusable_model_is_reported_with_cause_and_fix(tmp_path: Path, case: str) -> None:
     write, cause = UNUSABLE[case]
     embedder = OnnxEmbedder(str(write(tmp_path)))
     assert embedder.identity.startswith("onnx:")
@@ -259,7 +259,7 @@ def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_pa
         embedder.embed_documents(["pdf"])
 
 
-def test_without_the_runtime_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_runtime_is_reported_with_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(EmbeddingError, match="onnxruntime") as caught:
         OnnxEmbedder(str(encoder(tmp_path))).embed_query("pdf")
@@ -267,7 +267,7 @@ def test_without_the_runtime_it_says_how_to_get_it(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_the_runtime_that_is_installed_sends_nothing_and_is_loaded_with_the_first_text_only(tmp_path: Path) -> None:
+def test_the_runtime_sends_no_telemetry_and_is_loaded_with_the_first_text(tmp_path: Path) -> None:
     # Its versions from 1.29 on contain the address of their maker's collector.
     import onnxruntime
 

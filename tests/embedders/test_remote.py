@@ -23,7 +23,7 @@ from skillhub_mcp.embedders.remote import (
 from skillhub_mcp.errors import EmbeddingError
 
 
-def test_a_failure_that_is_no_refusal_is_not_sent_again_in_parts() -> None:
+def test_a_failure_other_than_a_refusal_is_not_retried_in_parts() -> None:
     sizes = []
 
     def fail(texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Vector]:
@@ -41,7 +41,7 @@ TEXTS = st.text(max_size=50) | st.builds(lambda letter, n: letter * n, st.charac
 
 @pytest.mark.slow
 @given(st.lists(TEXTS, max_size=300))
-def test_batches_keep_every_text_in_order_within_bounds_and_are_full(texts: list[str]) -> None:
+def test_batches_keep_order_and_bounds_and_are_full(texts: list[str]) -> None:
     made = list(batches(texts))
     assert [text for batch in made for text in batch] == [sendable(text) for text in texts]
     assert all(0 < len(batch) <= MAX_BATCH_TEXTS for batch in made)
@@ -52,7 +52,7 @@ def test_batches_keep_every_text_in_order_within_bounds_and_are_full(texts: list
 
 
 @given(TEXTS)
-def test_a_text_is_cut_only_if_it_is_too_long_and_between_characters(text: str) -> None:
+def test_long_texts_are_cut_between_characters(text: str) -> None:
     plain = text.encode(errors="replace").decode()
     kept = sendable(text)
     assert plain.startswith(kept)

@@ -487,7 +487,7 @@ def test_a_fork_bomb_ends_with_its_time_limit(run: Runs, held: Held) -> None:
         "os.write(1, b'%d\\n' % made)\n"
         "time.sleep(60)"
     )
-    result = run(bomb, held.path, confinement=held.confinement, limits=replace(LIMITS, timeout_seconds=3.0))
+    result = run(bomb, held.path, confinement=held.confinement, limits=replace(LIMITS, timeout_seconds=2.0))
     assert (result.exit_code, result.timeout) == (-signal.SIGKILL, True)
     if os.getuid() != 0:  # the kernel does not count root's processes
         assert int(result.stdout) < 128

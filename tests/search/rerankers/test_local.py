@@ -47,7 +47,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_path: Path, case: str) -> None:
+def test_an_unusable_model_is_reported_with_cause_and_fix(tmp_path: Path, case: str) -> None:
     write, cause = UNUSABLE[case]
     with pytest.raises(RerankingError, match=cause) as caught:
         LocalReranker(str(write(tmp_path))).rerank("feed", SKILLS)
