@@ -93,7 +93,7 @@ class Place:
         table = Store(str(self.database), state.table).open(
             state.published.version, created_as=state.published.table_id
         )
-        return {state.keys.directory(key): digest for key, digest in table.hashes("true").items()}
+        return {state.keys.directory(key): digest for key, digest in table.hashes().items()}
 
     def files(self) -> Rows:
         """Return the content hash of each SKILL.md by its directory."""

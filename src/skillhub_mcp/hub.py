@@ -15,7 +15,8 @@ from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import CANCELLED, NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.index.views import SyncDepth, View, ViewSource
+from skillhub_mcp.index.views import View, ViewSource
+from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.hook_gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action

@@ -25,8 +25,7 @@ from skillhub_mcp.cli.main import run
 from skillhub_mcp.index.schema import table_schema
 from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.index.store import Store
-from skillhub_mcp.index.views import SyncDepth
-from skillhub_mcp.index.writer import LOCK_FILE
+from skillhub_mcp.index.writer import LOCK_FILE, SyncDepth
 from skillhub_mcp.server.http.pages import readiness
 
 pytestmark = pytest.mark.slow

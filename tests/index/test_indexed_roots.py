@@ -12,7 +12,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index import state_file
 from skillhub_mcp.index.indexed_roots import IndexedRoot, is_forgotten, roots_to_forget
 from skillhub_mcp.index.state_file import STATE_FILE
-from skillhub_mcp.index.views import SyncDepth
+from skillhub_mcp.index.writer import SyncDepth
 
 Writer = Callable[..., Path]
 

@@ -23,8 +23,7 @@ from skillhub_mcp.index import state_file, store
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveView
 from skillhub_mcp.index.state_file import STATE_FILE
-from skillhub_mcp.index.views import SyncDepth
-from skillhub_mcp.index.writer import LOCK_FILE
+from skillhub_mcp.index.writer import LOCK_FILE, SyncDepth
 
 Writer = Callable[..., Path]
 

@@ -21,8 +21,8 @@ from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, TableVersionId, decode_state
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
-from skillhub_mcp.index.views import SyncDepth, View
-from skillhub_mcp.index.writer import IndexWriter
+from skillhub_mcp.index.views import View
+from skillhub_mcp.index.writer import IndexWriter, SyncDepth
 from skillhub_mcp.search.candidates import Candidates, find_candidates
 from skillhub_mcp.search.hits import Hit
 from skillhub_mcp.search.impacts import ALL_FIELDS

@@ -19,7 +19,7 @@ from tests.store.publications import Library, objects_at, replica, until
 
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled, SkillFilesUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.views import SyncDepth
+from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.server.http.pages import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names

@@ -21,9 +21,9 @@ from skillhub_mcp.index.lance import IN_MEMORY, NoRoom
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import row_of
-from skillhub_mcp.index.views import SyncDepth, View, not_built_yet
+from skillhub_mcp.index.views import View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
-from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncReport
+from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncDepth, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
@@ -393,13 +393,7 @@ class LiveView:
             return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
 
         with observe(self._observer, SyncEvent()) as event:
-            written, report = self.writer.sync(
-                self.roots,
-                take_scan,
-                reason=reason,
-                rebuild=depth is SyncDepth.REBUILD,
-                verify=depth is SyncDepth.VERIFY,
-            )
+            written, report = self.writer.sync(self.roots, take_scan, reason, depth)
             if report is not None:
                 event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
                 event.embedding_failed = report.embedding_failure is not None
@@ -429,7 +423,7 @@ class LiveView:
         try:
             spare = self._spare or IndexWriter(IN_MEMORY, embedder=None)
             if spare.reason_to_write(self.roots) is not None or not self._is_in_sync(spare, seen):
-                spare.sync(self.roots, lambda: seen, reason="the index on disk cannot be written")
+                spare.sync(self.roots, lambda: seen, "the index on disk cannot be written", SyncDepth.CHANGES)
             self._spare = spare
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)

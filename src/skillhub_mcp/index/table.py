@@ -203,9 +203,9 @@ class TableVersion:
         for some in chunks(sorted(keys)):
             yield self.read(names, is_in("path", some))
 
-    def hashes(self, condition: str) -> dict[str, str]:
+    def hashes(self) -> dict[str, str]:
         """Return the content hash of each row by key."""
-        read = self.read(["path", "content_hash"], condition)
+        read = self.read(["path", "content_hash"])
         return dict(zip(read.column("path").to_pylist(), read.column("content_hash").to_pylist(), strict=True))
 
     def counted(self, keys: Collection[str]) -> Iterator[tuple[str, SkillTerms]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
-from skillhub_mcp.index.writer import SyncReport
+from skillhub_mcp.index.writer import SyncDepth, SyncReport
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.snapshot import Snapshot
 
@@ -32,14 +31,6 @@ class View:
     def is_settled(self) -> bool:
         """Whether a search would answer, or fail, at once."""
         return self.index is not None or self.problem is not None
-
-
-class SyncDepth(Enum):
-    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all."""
-
-    CHANGES = "changes"
-    VERIFY = "verify"
-    REBUILD = "rebuild"
 
 
 class ViewSource(Protocol):

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhub_mcp._util.file_modes import make_private_directory, missing_feature, private_mode
@@ -94,14 +95,25 @@ class Embedded:
     failure: str | None = None
 
 
+class SyncDepth(Enum):
+    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all."""
+
+    CHANGES = "changes"
+    VERIFY = "verify"
+    REBUILD = "rebuild"
+
+
 class _Order(NamedTuple):
     """What a sync is to write, and why. See `IndexWriter.sync`."""
 
     roots: Sequence[SkillRoot]
     scan: Scan
     reason: str
-    rebuild: bool
-    verify: bool
+    depth: SyncDepth
+
+    @property
+    def rebuild(self) -> bool:
+        return self.depth is SyncDepth.REBUILD
 
 
 class IndexWriter:
@@ -213,21 +225,15 @@ class IndexWriter:
     # Writing
 
     def sync(
-        self,
-        roots: Sequence[SkillRoot],
-        take_scan: Callable[[], Scan],
-        *,
-        reason: str,
-        rebuild: bool = False,
-        verify: bool = False,
+        self, roots: Sequence[SkillRoot], take_scan: Callable[[], Scan], reason: str, depth: SyncDepth
     ) -> tuple[Scan, SyncReport | None]:
         """Commit what `take_scan` finds, and return that and what was written; None if the rows were right.
 
-        It is called under the lock. `verify` compares it with the rows instead of the state, and `rebuild` writes all
+        It is called under the lock. To verify compares it with the rows instead of the state, and to rebuild writes all
         rows again, with new vectors.
         """
         with self._writing():
-            order = _Order(roots, take_scan(), reason, rebuild, verify)
+            order = _Order(roots, take_scan(), reason, depth)
             log.info("Indexing %s: %s", self.db_path, reason)
             return order.scan, self._sync(order, self.state())
 
@@ -292,7 +298,7 @@ class IndexWriter:
     def _update(self, order: _Order, state: IndexState, base: TableVersion) -> SyncReport | None:
         """Write the differences from the committed version beside the rows of other roots."""
         next_roots = _next_roots(order.roots, order.scan.memory, state)
-        stored = base.hashes("true") if order.verify else state.hashes
+        stored = base.hashes() if order.depth is SyncDepth.VERIFY else state.hashes
         present = _by_key(order.scan, next_roots)
         written = {
             key: skill for key, skill in present.items() if order.rebuild or stored.get(key) != skill.stamp.content_hash

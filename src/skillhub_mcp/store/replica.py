@@ -35,7 +35,8 @@ from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_from_json
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
-from skillhub_mcp.index.views import SyncDepth, View
+from skillhub_mcp.index.views import View
+from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source

@@ -21,7 +21,8 @@ from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.index.indexed_roots import indexed_roots, is_forgotten, roots_to_forget
-from skillhub_mcp.index.views import SyncDepth, View
+from skillhub_mcp.index.views import View
+from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.name_resolution import Names
 

@@ -163,7 +163,7 @@ def _make_server(
     from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.bootstrap.observers import log_library, make_observer
     from skillhub_mcp.bootstrap.server import server_options
-    from skillhub_mcp.index.views import SyncDepth
+    from skillhub_mcp.index.writer import SyncDepth
     from skillhub_mcp.server.app import make_server
 
     hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))

@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from skillhub_mcp.disclosure.catalogue import AVAILABLE_SKILLS, render_available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.views import SyncDepth
+from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.sanitize import all_for_model
 from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.results import Path, SourceName, compact_json
