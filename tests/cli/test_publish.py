@@ -115,8 +115,8 @@ def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: 
         (["out", "--keep-days", "-1"], "must be at least 1"),
         (["out", "--rollback", "0"], "must be at least 1"),
         (["s3://key:very-secret@bucket/x"], "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
-        ([os.devnull], "TARGET is no directory"),
-        ([f"{os.devnull}/x/y"], "TARGET is no directory"),
+        ([os.devnull], "TARGET is not a directory"),
+        ([f"{os.devnull}/x/y"], "TARGET is not a directory"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_named(skillhub: Skillhub, arguments: list[str], said: str) -> None:

@@ -24,7 +24,7 @@ from skillhub_mcp.server.http.pages import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.store.publish import publications, roll_back
-from skillhub_mcp.store.replica import PublicationHealth, StorageState
+from skillhub_mcp.store.replica import Mirror, PublicationHealth
 from skillhub_mcp.store.tables import Target
 
 
@@ -33,8 +33,8 @@ def health(hub: SkillHub) -> PublicationHealth:
     return hub.publication()
 
 
-def storage_is(hub: SkillHub, state: StorageState) -> bool:
-    return health(hub).storage is state
+def storage_is(hub: SkillHub, state: str) -> bool:
+    return health(hub).storage == state
 
 
 def serves(hub: SkillHub, number: int) -> bool:
@@ -104,7 +104,7 @@ def test_a_new_publication_is_served_and_earlier_hits_can_still_be_read(
         assert Path(hub.files_of(heron), "SKILL.md").read_text().endswith("Look.")
         with pytest.raises(SkillNotFound):
             hub.load("heron")
-        until(partial(storage_is, hub, StorageState.OK))
+        until(partial(storage_is, hub, "ok"))
         assert (health(hub).number, health(hub).problem) == (2, "")
 
 
@@ -269,7 +269,7 @@ def test_a_failing_storage_is_reported_once_and_keeps_serving(
         with caplog.at_level(logging.INFO, "skillhub_mcp.store"):
             for _ in range(2):
                 hub.refresh()
-                assert (health(hub).number, health(hub).storage) == (1, StorageState.FAILING)
+                assert (health(hub).number, health(hub).storage) == (1, "failing")
                 assert health(hub).problem
                 assert bucket.name not in health(hub).problem
             told = [record.message for record in caplog.records if record.levelno == logging.WARNING]
@@ -281,7 +281,7 @@ def test_a_failing_storage_is_reported_once_and_keeps_serving(
             hub.refresh()
         assert sum("answers again" in record.message for record in caplog.records) == 1
         assert hub.load("otter").instructions == "Float."
-        assert (health(hub).number, health(hub).storage, health(hub).problem) == (2, StorageState.OK, "")
+        assert (health(hub).number, health(hub).storage, health(hub).problem) == (2, "ok", "")
 
 
 @pytest.mark.slow
@@ -292,7 +292,7 @@ def test_a_slow_storage_delays_no_caller_and_keeps_the_probe_green(
         assert probe(hub, anonymous=True)[0] == 503
         write_skill("walrus", "Feeds the walrus.", body="Fish.")
         library.publish(bucket)
-        until(partial(storage_is, hub, StorageState.OK))
+        until(partial(storage_is, hub, "ok"))
         status, told = probe(hub)
         assert (status, told["index"], told["storage"], told["publication"]) == (200, "ready", "ok", 1)
         assert "storage_problem" not in told
@@ -325,10 +325,10 @@ def test_a_replica_without_storage_starts_from_its_mirror(
     with replica(directory, tmp_path, background=True) as hub:
         assert [hit.handle for hit in hub.search("walrus").hits] == ["walrus"]
         assert hub.load("walrus").instructions == "Fish."
-        until(partial(storage_is, hub, StorageState.FAILING))
+        until(partial(storage_is, hub, "failing"))
         assert (health(hub).number, health(hub).problem) == (1, "Nothing was published to the storage yet")
         gone.rename(directory.name)
-        until(partial(storage_is, hub, StorageState.OK))
+        until(partial(storage_is, hub, "ok"))
 
 
 def test_without_storage_and_mirror_it_reports_and_recovers(
@@ -418,7 +418,7 @@ def test_a_deleted_mirror_is_restored_after_a_restart(
     library.publish(directory)
     with replica(directory, tmp_path, background=True) as hub:
         assert hub.load("walrus").instructions == "Fish."
-        until(partial(storage_is, hub, StorageState.OK))
+        until(partial(storage_is, hub, "ok"))
         for place in list(mirrors.glob(deleted)) if deleted else [mirrors]:
             shutil.rmtree(place) if place.is_dir() else place.unlink()
     with replica(directory, tmp_path) as hub:
@@ -485,3 +485,13 @@ def test_a_damaged_publication_is_reported_and_served_after_a_fix(
         hub.refresh()
         assert hub.load("walrus").instructions == "Fish."
         assert [one.number for one in publications(directory)] == [1]
+
+
+def test_processes_with_one_mirror_do_not_remove_what_another_fetches(tmp_path: Path) -> None:
+    data = tmp_path / "skills.lance" / "data"
+    data.mkdir(parents=True)
+    for name in ("served.lance", "fetched.lance", "left.lance"):
+        (data / name).touch()
+    os.utime(data / "left.lance", (0, 0))
+    Mirror(str(tmp_path)).trim({"skills.lance/data/served.lance"}, ())
+    assert sorted(path.name for path in data.iterdir()) == ["fetched.lance", "served.lance"]

@@ -34,8 +34,7 @@ from skillhub_mcp.index.state_file import SCHEMA_VERSION, IndexState, entry_to_j
 from skillhub_mcp.index.store import manifest_name
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.policy.access import Availability, Policy
-from skillhub_mcp.skills.files import list_files, read_whole
-from skillhub_mcp.skills.files.paths import path_problem
+from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.scanner import CachedSkillFile
@@ -209,16 +208,14 @@ class _Publication:
         self._tables = PublicationTables(target)
         self._left_out = list(library.left_out)
         self._uploaded: dict[str, int] = {}
-        self._times: dict[int, float] = {}
+        self._kept: list[Publication] = []
 
     def publish(self) -> PublishReport:
         """Do it, and return what was done."""
         listed = self._target.list()
         fresh = self._options.rebuild
-        newest: Publication | None = None
-        if not fresh and any(path.startswith(f"{PUBLICATIONS}.lance/") for path in listed):
-            self._times = self._tables.times()
-            newest = self._tables.newest(self._times)
+        self._kept = [] if fresh else self._tables.all()
+        newest = next(iter(self._kept), None)
         known_objects = {} if newest is None else newest.objects
         if odd := [path for path, one in known_objects.items() if listed.get(path) != one.size]:
             log.warning("%s in %s is damaged; everything is written again", odd[0], self._target.name)
@@ -240,7 +237,7 @@ class _Publication:
         same = before is not None and not (report.added or report.modified or report.removed)
         if before is not None and same and list(self._library.roots.items()) == list(before.roots.items()):
             return replace(report, number=before.number, changed=False)
-        return report if self._options.dry_run else self._write(rows, report, before, newest)
+        return report if self._options.dry_run else self._write(rows, report, before)
 
     # What is published
 
@@ -272,7 +269,9 @@ class _Publication:
                 self._upload(pending)
                 size = 0
             files, embedded = tuple(found), hashes.get(skill.row)
-            rows.append(_Row(skill, files, embedded, _row_digest(skill, files, embedded)))
+            entry = {name: one for name, one in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
+            digest = digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
+            rows.append(_Row(skill, files, embedded, digest))
         if changing:
             raise LibraryChanging(changing[:_NAMED_SKILLS])
         self._upload(pending)
@@ -323,13 +322,7 @@ class _Publication:
 
     # Writing
 
-    def _write(
-        self,
-        rows: Sequence[_Row],
-        report: PublishReport,
-        before: Publication | None,
-        newest: Publication | None,
-    ) -> PublishReport:
+    def _write(self, rows: Sequence[_Row], report: PublishReport, before: Publication | None) -> PublishReport:
         written_at = time.time()
         changed = {*report.added, *report.modified}
 
@@ -354,7 +347,7 @@ class _Publication:
         if written != digests or not files <= stored:
             raise OtherPublisher
         publication = Publication(
-            number=1 if newest is None else newest.number + 1,
+            number=1 + max((one.number for one in self._kept), default=0),
             created_at=time.time(),
             skills=report.skills,
             files=report.files,
@@ -389,9 +382,9 @@ class _Publication:
         """Return the publications that are no longer kept; none until one of them is a day beyond its time."""
         age = self._options.keep_days * _DAY
         # The one that is being written is kept, too, and what is served until then.
-        old = sorted(self._times)[: -max(self._options.keep - 1, 1)]
-        dropped = {number for number in old if now - self._times[number] > age}
-        return dropped if any(now - self._times[number] > age + min(age, _DAY) for number in dropped) else set()
+        old = self._kept[max(self._options.keep - 1, 1) :]
+        dropped = {one.number: now - one.created_at for one in old if now - one.created_at > age}
+        return set(dropped) if max(dropped.values(), default=0.0) > age + min(age, _DAY) else set()
 
     def _named_by(self, several: Sequence[Publication]) -> set[str]:
         versions = {(one.table_id, one.skills_version): one for one in several}
@@ -408,11 +401,6 @@ def _is_needed(path: str, versions: Mapping[str, int]) -> bool:
     if table not in versions or below.startswith("_transactions/"):
         return False
     return not below.startswith("_versions/") or below == f"_versions/{manifest_name(versions[table])}"
-
-
-def _row_digest(skill: SkillToStore, files: Sequence[StoredFile], embedded: str | None) -> str:
-    entry = {name: value for name, value in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
-    return digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
 
 
 def _tables(table: TableVersion, rows: Sequence[_Row], schema: Any, progress: ProgressCallback) -> Iterator[Any]:
@@ -499,26 +487,24 @@ def _key(skill: Skill, label: str, taken: Mapping[str, object]) -> str:
 
 def contents_of(directory: str, *, name: str, dotfiles: bool) -> Iterator[tuple[StoredFile, bytes] | NotPublished]:
     """Yield the files of the skill in `directory` with their bytes, and those that are left out."""
-    left = _MOST_BYTES
-    listed, _ = list_files(directory, serve_dotfiles=dotfiles, max_files=_MOST_FILES)
-    paths = [file.path for file in listed if _NOT_LISTED.isdisjoint(file.path.split("/"))]
-    for path in paths:
-        try:
-            most = min(_MOST_FILE_BYTES, left)
-            content = read_whole(directory, path, skill=name, max_bytes=most, serve_dotfiles=dotfiles)
-            mode = os.stat(os.path.join(directory, path)).st_mode
-        except (PathNotAllowed, SkillFileNotFound) as error:
-            yield NotPublished(name, path, error.reason)
-        except OSError as error:
-            yield NotPublished(name, path, f"cannot be read ({error.strerror})")
-        else:
-            left -= len(content)
-            yield StoredFile(path, digest_of([content]), len(content), bool(mode & stat.S_IXUSR)), content
+    files, left = 0, _MOST_BYTES
     for place, directories, names in os.walk(directory):
-        directories[:] = [
+        directories[:] = sorted(
             one for one in directories if one not in _NOT_LISTED and (dotfiles or not one.startswith("."))
-        ]
-        for path in (os.path.relpath(os.path.join(place, one), directory) for one in sorted(names)):
-            if path not in paths:
-                reason = path_problem(path, serve_dotfiles=dotfiles)
-                yield NotPublished(name, path, reason or f"is not served, or beyond {_MOST_FILES:,} files")
+        )
+        for file in (os.path.join(place, one) for one in sorted(names)):
+            path = os.path.relpath(file, directory).replace(os.sep, "/")
+            if files == _MOST_FILES:
+                yield NotPublished(name, path, f"is beyond {_MOST_FILES:,} files")
+                continue
+            try:
+                most = min(_MOST_FILE_BYTES, left)
+                content = read_whole(directory, path, skill=name, max_bytes=most, serve_dotfiles=dotfiles)
+                mode = os.stat(file).st_mode
+            except (PathNotAllowed, SkillFileNotFound) as error:
+                yield NotPublished(name, path, error.reason)
+            except OSError as error:
+                yield NotPublished(name, path, f"cannot be read ({error.strerror})")
+            else:
+                files, left = files + 1, left - len(content)
+                yield StoredFile(path, digest_of([content]), len(content), bool(mode & stat.S_IXUSR)), content

@@ -16,8 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any
+from typing import Literal
 
 from skillhub_mcp._util.atomic_write import atomic_write, replacing
 from skillhub_mcp._util.file_modes import make_private_directory
@@ -29,12 +28,13 @@ from skillhub_mcp.errors import (
     StorageUnavailable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
-from skillhub_mcp.index.lance import IndexDamaged, connect, run
+from skillhub_mcp.index.lance import IndexDamaged, is_in
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_from_json
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
+from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.index.views import View
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -53,7 +53,6 @@ from skillhub_mcp.store.tables import (
     StoredObject,
     Target,
     digest_of,
-    file_bytes,
     published_rows,
     rows_digest,
 )
@@ -66,6 +65,8 @@ _CLOSE_SECONDS = 2.0
 _JITTER = 0.1
 _KEPT = "publication.json"
 _COPIES = "copies"
+# Another process that shares the mirror may be writing what is not published here, or still serve it.
+MIRRORED_SECONDS = 600.0
 _CHUNK_BYTES = 1024 * 1024
 # As published: a digest of a skill has its bits for executing. No one else may enter the mirror.
 _MODE, _EXECUTABLE_MODE, _DIRECTORY_MODE = 0o644, 0o755, 0o755
@@ -107,19 +108,20 @@ class Mirror:
         atomic_write(self._kept, json.dumps(publication.as_row()).encode())
 
     def trim(self, objects: Collection[str], digests: Collection[str]) -> None:
-        """Remove objects that are not among `objects`, and copies of skills with other digests."""
+        """Remove objects that are not among `objects`, and copies of skills with other digests, if they are old."""
         for place, _, names in os.walk(self.directory):
             for name in names:
                 path = os.path.relpath(os.path.join(place, name), self.directory)
-                if ".lance/" in path and not path.startswith(f"{_COPIES}/") and path not in objects:
+                is_object = ".lance/" in path and not path.startswith(f"{_COPIES}/")
+                if is_object and path not in objects and _is_old(os.path.join(place, name)):
                     os.unlink(os.path.join(place, name))
         with self._lock:
             self._compared.intersection_update(digests)
             for name in os.listdir(self._copies) if os.path.isdir(self._copies) else ():
-                if name not in digests:
+                if name not in digests and _is_old(os.path.join(self._copies, name)):
                     shutil.rmtree(os.path.join(self._copies, name))
 
-    def files_of(self, skill: Skill, row: PublishedRow, table: Any) -> str:
+    def files_of(self, skill: Skill, row: PublishedRow, table: TableVersion) -> str:
         """Return the directory with the files of a skill; `table` has the bytes. Raises SkillFilesUnavailable."""
         # Named as it was published: some rules compare a skill's name with its directory's.
         path = os.path.join(self._copies, row.digest, os.path.basename(skill.directory))
@@ -128,7 +130,9 @@ class Mirror:
                 return path
             try:
                 if not _is_copy(path, row.files):
-                    self._copy(path, file_bytes(table, {file.sha256 for file in row.files}), row.files)
+                    condition = is_in("sha256", sorted({file.sha256 for file in row.files}))
+                    read = table.read(["sha256", "content"], condition).to_pylist()
+                    self._copy(path, {one["sha256"]: one["content"] for one in read}, row.files)
             except IndexDamaged as error:
                 log.warning("The files of %r cannot be read from the mirror: %s", skill.name, error)
                 raise SkillFilesUnavailable(skill.name, "the mirror is damaged") from error
@@ -182,12 +186,8 @@ class Mirror:
         return os.path.join(self.directory, *path.split("/"))
 
 
-class StorageState(str, Enum):
-    """Whether the storage answers; STARTING before it was asked."""
-
-    STARTING = "starting"
-    OK = "ok"
-    FAILING = "failing"
+# Whether the storage answers; "starting" before it was asked.
+StorageState = Literal["starting", "ok", "failing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class PublicationHealth:
     """
 
     number: int = 0
-    storage: StorageState = StorageState.STARTING
+    storage: StorageState = "starting"
     since: float = 0.0
     checked_at: float = 0.0
     problem: str = ""
@@ -213,7 +213,7 @@ class _Served:
     index: SearchIndex
     entries: ScanCache
     rows: Mapping[str, PublishedRow]
-    files: Any
+    files: TableVersion
 
 
 class Replica:
@@ -402,12 +402,12 @@ class Replica:
     def _record(self, problem: str, hint: str) -> None:
         """Record the outcome of a poll, and log a change of state."""
         before, now = self._health, time.time()
-        state = StorageState.FAILING if problem else StorageState.OK
-        since = before.since if before.storage is state else now
-        if problem and before.storage is not state and (before.number or self._background):
+        state: StorageState = "failing" if problem else "ok"
+        since = before.since if before.storage == state else now
+        if problem and before.storage != state and (before.number or self._background):
             serves = f"publication {before.number} is served from the mirror" if before.number else "nothing is served"
             log.warning("The storage of the publication fails, %s: %s; %s", serves, problem, hint)
-        elif not problem and before.storage is StorageState.FAILING:
+        elif not problem and before.storage == "failing":
             log.info("The storage of the publication answers again, after %d seconds", now - before.since)
         with self._condition:
             checked_at = before.checked_at if problem else now
@@ -446,7 +446,7 @@ def _opened(directory: str, publication: Publication, embedding: str, admission:
     rows = published_rows(table)
     if rows_digest({key: row.digest for key, row in rows.items()}) != publication.digest:
         raise PublicationDamaged("the publication", f"the table {SKILLS!r}", "is not what was published")
-    files = run(_files(directory, publication.files_version))
+    files = Store(directory, FILES).open(publication.files_version)
     try:
         entries = {
             row["path"]: entry_from_json(json.loads(row["entry"]), directory=row["path"], root=row["root"])
@@ -464,10 +464,6 @@ def _opened(directory: str, publication: Publication, embedding: str, admission:
     )
     snapshot = _snapshot(publication, entries, admission)
     return _Served(publication, View(snapshot, index), index, entries, rows, files)
-
-
-async def _files(directory: str, version: int) -> Any:
-    return await (await connect(directory)).open_table(FILES, version=version)
 
 
 def _snapshot(publication: Publication, entries: ScanCache, admission: Admission) -> Snapshot:
@@ -488,6 +484,10 @@ def _is_copy(path: str, files: Sequence[StoredFile]) -> bool:
     wanted = {os.path.join(path, *file.path.split("/")): file.sha256 for file in files}
     there = {os.path.join(place, name) for place, _, names in os.walk(path) for name in names}
     return there == wanted.keys() and all(_digest(place) == digest for place, digest in wanted.items())
+
+
+def _is_old(place: str) -> bool:
+    return os.path.getmtime(place) < time.time() - MIRRORED_SECONDS
 
 
 def _digest(place: str) -> str:

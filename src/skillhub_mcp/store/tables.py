@@ -174,11 +174,9 @@ def unfit_reason(target: str) -> str:
     """Return why a target on this machine cannot hold a publication; empty if it can, and for a bucket."""
     try:
         names = set() if is_bucket(target) else set(os.listdir(expand_home(target)))
-    except NotADirectoryError:
-        return "is no directory"
-    except OSError:
+    except OSError as error:
         # It does not exist yet, or writing reports what is wrong.
-        return ""
+        return "is not a directory" if isinstance(error, NotADirectoryError) else ""
     foreign = [] if names & _OWN_NAMES else sorted(names)[:_NAMED]
     return f"holds {', '.join(map(repr, foreign))}, and no publication" if foreign else ""
 
@@ -313,28 +311,24 @@ class PublicationTables:
 
     # publications
 
-    def times(self) -> dict[int, float]:
-        """Return when each publication that is kept was made, by number."""
-        return {row["number"]: row["created_at"] for row in self._rows(PUBLICATIONS, ["number", "created_at"])[1]}
-
     def all(self, condition: str = "true") -> list[Publication]:
-        """Return the publications that are kept, the newest first."""
-        with self._errors(PUBLICATIONS):
-            rows = self._rows(PUBLICATIONS, [*PLAIN, "details"], condition)[1]
-            return sorted(map(Publication.from_row, rows), key=lambda one: -one.number)
-
-    def newest(self, times: Collection[int] | None = None) -> Publication | None:
-        """Return the publication that counts, None if there is none; `times` if they were read already.
+        """Return the publications that are kept, the newest first.
 
         Raises PublicationDamaged for one that a newer SkillHub wrote.
         """
-        numbers = self.times() if times is None else times
-        # The rows are large, and only one is needed.
-        found = self.all(f"number = {max(numbers)}") if numbers else []
+        with self._errors(PUBLICATIONS):
+            rows = self._rows(PUBLICATIONS, [*PLAIN, "details"], condition)[1]
+            found = sorted(map(Publication.from_row, rows), key=lambda one: -one.number)
         if found and found[0].is_newer:
             part = f"publication {found[0].number}"
             raise PublicationDamaged(self._target.name, part, "was written by a newer SkillHub", hint="update skillhub")
-        return next(iter(found), None)
+        return found
+
+    def newest(self) -> Publication | None:
+        """Return the publication that counts, None if there is none."""
+        # The rows are large, and only one is needed.
+        numbers = [row["number"] for row in self._rows(PUBLICATIONS, ["number"])[1]]
+        return next(iter(self.all(f"number = {max(numbers)}")), None) if numbers else None
 
     def commit(
         self, publication: Publication, *, emptied: bool = False, dropped: Collection[int] = frozenset()
@@ -349,7 +343,7 @@ class PublicationTables:
         schema = row.schema.set(0, pa.field("number", pa.int64(), nullable=False, metadata=UNIQUE))
 
         async def commit() -> None:
-            table = await self._made(PUBLICATIONS, schema, emptied=emptied)
+            table = await self._table(PUBLICATIONS, schema, emptied=emptied)
             done = await table.merge_insert("number").when_not_matched_insert_all().execute(row.cast(schema))
             if not done.num_inserted_rows:
                 raise OtherPublisher
@@ -396,7 +390,7 @@ class PublicationTables:
                 return self._skills.update(before.skills_version, pieces(schema), removed=removed)
             more = [pa.field("entry", pa.string()), pa.field("files", pa.list_(file)), pa.field("digest", pa.string())]
             schema = table_schema(like.dimension, embedding=like.embedding, more=more)
-            run(self._ensure(SKILLS, schema))
+            run(self._table(SKILLS, schema))
             return self._skills.rebuild(pieces, schema)
 
     def merged(self, version: TableVersion, *, older_than: dt.timedelta | None) -> TableVersion:
@@ -421,7 +415,7 @@ class PublicationTables:
         schema = pa.schema([key, pa.field("content", pa.large_binary())])
         columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
         with self._errors(FILES):
-            table = run(self._made(FILES, schema, emptied=emptied))
+            table = run(self._table(FILES, schema, emptied=emptied))
             if contents:
                 rows = pa.Table.from_arrays(columns, schema=schema)
                 run(table.merge_insert("sha256").when_not_matched_insert_all().execute(rows))
@@ -429,7 +423,7 @@ class PublicationTables:
     def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> None:
         """Remove files by their SHA-256, and versions of that age."""
         with self._errors(FILES):
-            table = run(self._opened(FILES))
+            table = run(self._table(FILES))
             for some in chunks(sorted(digests)):
                 run(table.delete(is_in("sha256", some)))
             run(table.optimize(cleanup_older_than=older_than))
@@ -438,7 +432,7 @@ class PublicationTables:
         """Return the newest version of a table and some columns of its rows; version 0 if there is no table."""
 
         async def read() -> tuple[int, list[dict[str, Any]]]:
-            table = await self._opened(name)
+            table = await self._table(name)
             if table is None:
                 return 0, []
             found = await table.query().where(condition).select(columns).to_arrow()
@@ -447,29 +441,18 @@ class PublicationTables:
         with self._errors(name):
             return run(read())
 
-    async def _made(self, name: str, schema: Any, *, emptied: bool = False) -> Any:
-        if not emptied:
-            return await (await self._connected()).create_table(name, schema=schema, exist_ok=True)
-        await self._ensure(name, schema)
-        return await (await self._connected()).create_table(name, schema=schema, mode="overwrite")
-
-    async def _ensure(self, name: str, schema: Any) -> None:
-        """Create a table before it is overwritten: LanceDB panics if another writer creates it meanwhile."""
-        if name not in (await (await self._connected()).list_tables()).tables:
-            await self._made(name, schema)
-
-    async def _opened(self, name: str) -> Any:
-        try:
-            return await (await self._connected()).open_table(name)
-        except ValueError as error:
-            if "not found" in str(error):
-                return None
-            raise
-
-    async def _connected(self) -> Any:
+    async def _table(self, name: str, schema: Any = None, *, emptied: bool = False) -> Any:
+        """Return the newest version of a table, None if there is none; with a schema, create it or overwrite it."""
         if self._connection is None:
             self._connection = await connect(self._target.name, self._target.options)
-        return self._connection
+        try:
+            table = await self._connection.open_table(name)
+        except ValueError as error:
+            if "not found" not in str(error):
+                raise
+            # Not overwritten at once: LanceDB panics if another writer creates it meanwhile.
+            table = schema and await self._connection.create_table(name, schema=schema, exist_ok=True)
+        return await self._connection.create_table(name, schema=schema, mode="overwrite") if emptied else table
 
     @contextlib.contextmanager
     def _errors(self, part: str) -> Iterator[None]:
@@ -502,13 +485,3 @@ def published_rows(table: TableVersion) -> dict[str, PublishedRow]:
 def rows_digest(digests: Mapping[str, str]) -> str:
     """Return the digest of all rows, by the key and the digest of each."""
     return digest_of(f"{key}\0{digest}\n".encode() for key, digest in sorted(digests.items()))
-
-
-def file_bytes(table: Any, digests: Collection[str]) -> dict[str, bytes]:
-    """Return the bytes of files by their SHA-256, of the table `files` as LanceDB opened it. Raises IndexDamaged."""
-    condition = is_in("sha256", sorted(digests))
-
-    async def read() -> Any:
-        return await table.query().where(condition).select(["sha256", "content"]).to_arrow()
-
-    return {row["sha256"]: row["content"] for row in run(read()).to_pylist()}

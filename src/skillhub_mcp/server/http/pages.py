@@ -224,8 +224,8 @@ def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[
     if publication is None:
         return {}
     if anonymous:
-        return {"storage": publication.storage.value}
-    reported: dict[str, object] = {"publication": publication.number, "storage": publication.storage.value}
+        return {"storage": publication.storage}
+    reported: dict[str, object] = {"publication": publication.number, "storage": publication.storage}
     reported["since"] = _in_utc(publication.since)
     if publication.checked_at:
         reported["checked_at"] = _in_utc(publication.checked_at)
