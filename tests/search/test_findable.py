@@ -1,4 +1,4 @@
-"""Which skills a search may return, for each caller, and that it is worked out once."""
+"""Which skills a search may return to each caller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def found(hub: SkillHub, query: str = "feed", *, source: Source | None = None) -
     return {hit.handle for hit in answer.hits}
 
 
-def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each_view(
+def test_each_caller_finds_its_own_skills_which_are_computed_once_per_snapshot(
     hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     present: list[Visibility | None] = [None]
@@ -56,9 +56,7 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
     assert found(hub) == {"walrus", "seal", "otter"}
 
 
-def test_of_two_skills_with_one_name_and_one_for_people_only_a_search_finds_the_first_of_the_name(
-    hub: SkillHub, write_skill: SkillWriter
-) -> None:
+def test_a_shadowed_skill_and_one_not_for_models_are_not_found(hub: SkillHub, write_skill: SkillWriter) -> None:
     write_skill("seal", "Feeds the young seal.", directory="young-seal")
     write_skill("crab", "Feeds the crab.", extra="disable-model-invocation: true\n")
     hub.refresh()
@@ -66,7 +64,7 @@ def test_of_two_skills_with_one_name_and_one_for_people_only_a_search_finds_the_
 
 
 @pytest.mark.slow
-def test_a_skill_that_is_written_anew_stays_among_those_that_are_found(hub: SkillHub, write_skill: SkillWriter) -> None:
+def test_a_rewritten_skill_stays_findable(hub: SkillHub, write_skill: SkillWriter) -> None:
     for description in ("Feeds the seal.", "Feeds the seal fish.", "Feeds the seal more fish."):
         write_skill("seal", description)
         hub.refresh()
@@ -79,9 +77,7 @@ def test_a_skill_that_is_written_anew_stays_among_those_that_are_found(hub: Skil
     assert found(hub, "feed") == {"walrus", "seal"}
 
 
-def test_a_filter_and_a_list_are_those_of_each_caller_and_follow_the_skills(
-    hub: SkillHub, write_skill: SkillWriter
-) -> None:
+def test_filters_and_lists_respect_the_caller_and_follow_changes(hub: SkillHub, write_skill: SkillWriter) -> None:
     present: list[Visibility | None] = [None]
     hub.access.narrow_by(lambda: present[0])
     callers = {None: {"walrus", "seal"}, Visibility(frozenset({"walrus", "otter"})): {"walrus"}}
@@ -104,12 +100,12 @@ def test_a_filter_and_a_list_are_those_of_each_caller_and_follow_the_skills(
             callers = {who: wanted | {"otter"} for who, wanted in callers.items()}
 
 
-def test_with_a_source_its_skills_alone_are_found(hub: SkillHub) -> None:
+def test_a_source_restricts_the_search(hub: SkillHub) -> None:
     assert found(hub, source=Source.HUB) == {"walrus", "seal"}
     assert found(hub, source=Source.USER) == set()
 
 
-def test_what_no_model_may_choose_is_in_no_search(hub: SkillHub, write_skill: SkillWriter) -> None:
+def test_a_skill_not_for_models_is_never_found(hub: SkillHub, write_skill: SkillWriter) -> None:
     write_skill("otter", "Feeds the otter.", extra="disable-model-invocation: true")
     write_skill("orca", "Feeds the orca.", extra="disable-model-invocation: false")
     hub.refresh()

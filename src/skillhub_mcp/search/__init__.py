@@ -11,7 +11,6 @@ near_copies       hits that say nearly the same, and which is shown
 query             parsing a text into clauses of terms
 rank_explanation  the rank of one skill in a search, and what the first hit has that it lacks
 ranking           BM25F of every skill, and the nearness in meaning of the best
-recent            the last values, kept while nothing changes
 rerankers/        the best hits in the order of a model that reads them
 searcher          the stages: parse, score, rank, rerank, likelihood
 """

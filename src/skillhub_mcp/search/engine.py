@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
@@ -26,7 +28,6 @@ from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
 from skillhub_mcp.search.near_copies import COMPARED_HITS, Candidate, near_copies
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation, Stand
-from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
@@ -42,7 +43,7 @@ T = TypeVar("T")
 MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
-_RECENT_SETS = 64
+_CACHED_SETS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,10 @@ class SearchEngine:
         self._options = options
         self._usage = usage
         self._observer = observer
-        # Every skill is looked at for each.
-        self._findable = Recent[frozenset[str]](_RECENT_SETS)
+        # Every skill is looked at for each set of what a search may return. They are those of one snapshot.
+        self._findable = LRUCache[Hashable, tuple[Policy, frozenset[str]]](_CACHED_SETS)
+        self._findable_of: Snapshot | None = None
+        self._finding = threading.Lock()
 
     def search(
         self,
@@ -324,16 +327,23 @@ class SearchEngine:
 
         With a source, of that source's skills, also where another source's skill answers to their name.
         """
-        found = self._findable.get((snapshot,), policy, (source, where))
-        if found is None:
-            names = Names(snapshot, policy)
-            skills = names.findable() if source is None else names.of_source(source)
-            # A skill that models may not choose can still be loaded by name.
-            found = frozenset(
-                one.directory for one in skills if not one.disable_model_invocation and where.matches(one)
-            )
-            self._findable.put((snapshot,), policy, (source, where), found)
-        return found
+        with self._finding:
+            if self._findable_of is not snapshot:
+                self._findable_of = snapshot
+                self._findable.clear()
+            key = id(policy), source, where
+            known = self._findable.get(key)
+            if known is None:
+                names = Names(snapshot, policy)
+                skills = names.findable() if source is None else names.of_source(source)
+                # A skill that models may not choose can still be loaded by name.
+                found = frozenset(
+                    one.directory for one in skills if not one.disable_model_invocation and where.matches(one)
+                )
+                # The policy is kept with its set, so that no other one can take its identity.
+                known = policy, found
+                self._findable.put(key, known)
+        return known[1]
 
 
 def _as_locked(answer: SearchAnswer, policy: Policy) -> SearchAnswer:
