@@ -214,7 +214,8 @@ class _Publication:
         """Do it, and return what was done."""
         listed = self._target.list()
         fresh = self._options.rebuild
-        self._kept = [] if fresh else self._tables.all()
+        # LanceDB would create a directory that is not there.
+        self._kept = self._tables.all() if listed and not fresh else []
         newest = next(iter(self._kept), None)
         known_objects = {} if newest is None else newest.objects
         if odd := [path for path, one in known_objects.items() if listed.get(path) != one.size]:
