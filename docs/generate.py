@@ -31,6 +31,7 @@ PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 sys.path.insert(0, str(PROJECT))
 
 from docs.client_files import client_files, clients_table, readme_snippets  # noqa: E402 - found only once the project's root is on the path
+from docs.lock_fields import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
 from tests.requirements import GAPS, PARTS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
 from skillhub_mcp import errors  # noqa: E402 - as above
@@ -40,7 +41,6 @@ from skillhub_mcp.bootstrap.server import server_options  # noqa: E402 - as abov
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.catalogue import estimate_tokens  # noqa: E402 - as above
-from skillhub_mcp.locks.lock_file import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
 from skillhub_mcp.settings import GROUPS, SETTINGS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.settings.values import Setting  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, MAX_DIRECTORIES, ClientSkills  # noqa: E402 - as above

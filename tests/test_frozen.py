@@ -57,7 +57,6 @@ def test_a_changed_file_withholds_the_skill_from_every_way_to_it_until_it_is_men
     for way in ways:
         with pytest.raises(SkillChanged) as caught:
             way()
-        assert caught.value.facts["file"] == "run.py"
         assert caught.value.code == "SKILL_CHANGED"
     assert hub.snapshot_and_policy()[1].availability(one) is Availability.CHANGED
     assert [each.handle for each in hub.listed() if each.served] == ["other"]
@@ -101,7 +100,7 @@ def test_lists_mentions_and_catalogues_leave_out_what_changed_since_the_last_loo
 def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
     assert hub.load("pdf").instructions
     (skill / ".hidden").write_text("1")
-    with pytest.raises(SkillChanged, match=r"'\.hidden'"):
+    with pytest.raises(SkillChanged, match="not those that were locked"):
         hub.load("pdf")
 
 

@@ -8,15 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from docs.lock_fields import STANDING_FIELDS, field_meanings
 
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.file_digests import Differences, LockState
 from skillhub_mcp.locks.lock_file import (
-    STANDING_FIELDS,
     Lock,
     LockedByHub,
     LockedSkill,
-    field_meanings,
     lock_text,
     parse_lock,
     read_lock,

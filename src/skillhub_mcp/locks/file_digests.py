@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from skillhub_mcp.locks.lock_file import LockedByHub
 from skillhub_mcp.skills.digest import MAX_LEVELS
+from skillhub_mcp.skills.files.confinement import TO_PLAIN_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def regular_of(files: Mapping[str, FileDigest]) -> Mapping[str, FileDigest]:
 
 def irregular_of(files: Mapping[str, FileDigest]) -> Mapping[str, str]:
     """Return what each path is that is no regular file."""
-    return {path: one.irregular for path, one in files.items() if one.irregular}
+    return {path: one.irregular for path, one in sorted(files.items()) if one.irregular}
 
 
 def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:
@@ -66,7 +67,6 @@ def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:
 _PIECE = 1 << 20
 _TICK_NS = 2_000_000_000
 _BEING_WRITTEN = "it is being written"
-_TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class FileState(NamedTuple):
@@ -108,7 +108,7 @@ def same_but_line_ends(directory: str, files: Mapping[str, FileDigest], digest: 
     """
     contents: dict[str, bytes] = {}
     for path in regular_of(files):
-        with open(os.open(os.path.join(directory, *path.split("/")), _TO_READ), "rb") as file:
+        with open(os.open(os.path.join(directory, *path.split("/")), TO_PLAIN_FILE), "rb") as file:
             contents[path] = file.read()
     texts = {path: content.replace(b"\r\n", b"\n") for path, content in contents.items() if b"\0" not in content}
     for end in (b"\n", b"\r\n"):
@@ -160,7 +160,7 @@ def _digest(path: str, state: FileState) -> FileDigest:
 
 def _hashed(path: str, state: FileState) -> FileDigest:
     whole = hashlib.sha256()
-    with open(os.open(path, _TO_READ), "rb") as file:
+    with open(os.open(path, TO_PLAIN_FILE), "rb") as file:
         before = _state(os.fstat(file.fileno()))
         while piece := file.read(_PIECE):
             whole.update(piece)
@@ -184,11 +184,10 @@ class LockState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The paths of a skill's files that are not as they were locked.
+    """The paths of a skill that are not as they were locked.
 
-    A lock has one digest for all regular files: `unknown` is set if they differ and nothing says which.
-    `irregular` says what a path is or was that is not a regular file. `line_ends` only, as git makes them, are no
-    difference.
+    A lock has one digest for all regular files: if they differ, `unknown` is set, since nothing says which. `irregular`
+    says what a path is or was that is not a regular file. `line_ends` only, as git makes them, are no difference.
     """
 
     changed: tuple[str, ...] = ()
@@ -218,38 +217,31 @@ NO_DIFFERENCES = Differences()
 def differences(
     ours: LockedByHub,
     files: Mapping[str, FileDigest],
-    before: Mapping[str, FileDigest] | None = None,
     *,
     modes: bool = True,
     same_but_line_ends: Callable[[], bool] = lambda: False,
 ) -> Differences:
     """Return what differs between the files of a skill and its entry in the lock.
 
-    `before` are the regular files as they were when they fitted the lock. Without `modes`, executable bits are not
-    compared. `same_but_line_ends` is called if the digest differs.
+    Without `modes`, executable bits are not compared. `same_but_line_ends` is called if the digest differs.
     """
     is_same = digest_of(files) == ours.digest
     line_ends = not is_same and same_but_line_ends()
-    is_known = before is not None and digest_of(before) == ours.digest
-    fitting = before if before is not None and is_known and not (is_same or line_ends) else regular_of(files)
-    was = {**{path: one.sha256 for path, one in fitting.items()}, **ours.irregular}
-    now = {path: one.irregular or one.sha256 for path, one in files.items()}
-    unknown = not (is_same or line_ends or is_known)
-    turned = {path for path, one in regular_of(files).items() if one.executable != (path in ours.executable)}
-    odd = {**ours.irregular, **{path: one.irregular for path, one in files.items() if one.irregular}}
+    now, regular = irregular_of(files), regular_of(files)
+    either = {**ours.irregular, **now}
+    turned = {path for path, one in regular.items() if one.executable != (path in ours.executable)}
     return Differences(
-        changed=tuple(sorted(path for path in was.keys() & now.keys() if was[path] != now[path])),
-        added=tuple(sorted(now.keys() - was.keys())),
-        missing=tuple(sorted(was.keys() - now.keys())),
-        modes=tuple(sorted(turned & was.keys())) if modes and not unknown else (),
-        unknown=unknown,
-        irregular={path: odd[path] for path in sorted(odd) if was.get(path) != now.get(path)},
+        changed=tuple(sorted(path for path in ours.irregular.keys() & now.keys() if ours.irregular[path] != now[path])),
+        added=tuple(sorted(now.keys() - ours.irregular.keys())),
+        missing=tuple(sorted(ours.irregular.keys() - now.keys())),
+        modes=tuple(sorted(turned)) if modes and (is_same or line_ends) else (),
+        unknown=not (is_same or line_ends),
+        irregular={path: either[path] for path in sorted(either) if ours.irregular.get(path) != now.get(path)},
         line_ends=line_ends,
     )
 
 
 _LEFT_OUT = frozenset({".git", "node_modules"})
-_PIECE = 1 << 20
 # ICU's order of what is not ignored, a letter's cases side by side.
 _ORDER = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 _RANK = {character: rank for rank, character in enumerate(_ORDER)}

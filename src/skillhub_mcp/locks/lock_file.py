@@ -1,4 +1,4 @@
-"""The lock of a library, `skills-lock.json`, shared with npx skills. Pure.
+"""The lock of a library, `skills-lock.json`, shared with npx skills.
 
 npx skills writes the fields of an entry, and SkillHub the object `skillhub` in it. Each keeps what the other wrote.
 """
@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.errors import LockUnreadable
+from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE
 
 LOCK_NAME = "skills-lock.json"
 VERSION = 1
@@ -109,7 +110,7 @@ class LockedSkill:
 # In the order in which npx skills writes them.
 NPX_FIELDS = ("source", "source_url", "ref", "source_type", "skill_path", "computed_hash", "well_known_digest")
 _KEYS = frozenset({*map(to_camel, NPX_FIELDS), OURS})
-ENTRY: TypeAdapter[LockedSkill] = TypeAdapter(LockedSkill)
+_ENTRY: TypeAdapter[LockedSkill] = TypeAdapter(LockedSkill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def _skill(name: str, entry: Any) -> LockedSkill:
         raise ValueError(f"{name!r} is not an object")  # noqa: TRY004 - as pydantic reports it
     known = {key: value for key, value in entry.items() if key in _KEYS and value is not None}
     try:
-        return replace(ENTRY.validate_python({**known, "name": name}), kept=entry)
+        return replace(_ENTRY.validate_python({**known, "name": name}), kept=entry)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -192,15 +193,10 @@ def _entry(skill: LockedSkill) -> dict[str, Any]:
     before = skill.kept.get(OURS)
     ours: dict[str, Any] = {}
     if skill.ours is not None:
-        ours = {key: _sorted(value) for key, value in asdict(skill.ours).items()}
+        for key, value in asdict(skill.ours).items():
+            ours[key] = sorted(value) if isinstance(value, tuple) else value
         ours = _merged(before if isinstance(before, dict) else {}, ours)
     return _merged(skill.kept, {**now, OURS: ours})
-
-
-def _sorted(value: Any) -> Any:
-    return (
-        dict(sorted(value.items())) if isinstance(value, dict) else sorted(value) if isinstance(value, tuple) else value
-    )
 
 
 def _merged(kept: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,14 +207,12 @@ def _merged(kept: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
 
 # The lock of 100,000 skills has about 60 MB.
 MAX_BYTES = 128 * 1024 * 1024
-_TO_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_plain(path: str, *, follow: bool = False, max_bytes: int = MAX_BYTES) -> bytes | None:
     """Return the bytes of a regular file, None without one. Raises OSError, also above `max_bytes`."""
     try:
-        descriptor = os.open(path, _TO_READ if follow else _TO_READ | _NO_LINK)
+        descriptor = os.open(path, TO_PLAIN_FILE & ~NO_LINK if follow else TO_PLAIN_FILE)
     except FileNotFoundError:
         return None
     with open(descriptor, "rb") as file:
@@ -245,47 +239,3 @@ def read_lock(path: str) -> Lock | None:
     """Return the lock at `path`, or None if there is none. Raises LockUnreadable."""
     text = read_lock_text(path)
     return None if text is None else parse_lock(text, path)
-
-
-SCHEMA_NAME = "skills-lock.schema.json"
-
-# What LockStanding reports of a skill, by name.
-STANDING_FIELDS: Mapping[str, str] = {
-    "state": "`unchanged`; `edited`: its files are not those of the lock; `unlocked`: no lock has a digest of it",
-    "line_ends": "true if the files differ from those of the lock by line ends only, which counts as unchanged",
-    "source": "where it is from; null over HTTP if that is a path of the server's machine",
-    "ref": "the branch, tag or commit that was asked for",
-    "commit": "the commit that was fetched",
-    "digest": "the digest of its files in the lock",
-    "signer": "the signer, or the key's fingerprint",
-    "file": "the first file that is not as it was locked, if that is known",
-    "recorded_by": "`npx skills`, if the lock has no digest of ours",
-    "verified": "false in that case",
-    "problem": "why the lock that may name it cannot be read",
-}
-
-
-def json_schema() -> Mapping[str, Any]:
-    """Return the JSON Schema (2020-12) of a lock. Fields of other programs are permitted."""
-    entry = ENTRY.json_schema()
-    known = entry["properties"]
-    properties = {name: known[name] for name in map(to_camel, NPX_FIELDS)}
-    properties[OURS] = entry["$defs"]["LockedByHub"]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "skills-lock.json",
-        "type": "object",
-        "required": ["version", "skills"],
-        "properties": {
-            "version": {"const": VERSION},
-            "skills": {"type": "object", "additionalProperties": {"type": "object", "properties": properties}},
-        },
-    }
-
-
-def field_meanings() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return what each field of npx skills means, and each of SkillHub."""
-    entry = json_schema()["properties"]["skills"]["additionalProperties"]["properties"]
-    ours = entry.pop(OURS)["properties"]
-    reported = ({name: one["description"] for name, one in each.items()} for each in (entry, ours))
-    return next(reported), next(reported)

@@ -28,7 +28,6 @@ from skillhub_mcp.locks.file_digests import (
     digest_of,
     digests_of,
     file_state,
-    regular_of,
     same_but_line_ends,
     states_of,
 )
@@ -128,8 +127,6 @@ class LockVerifier:
         # The real path and the locks of each parent directory.
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._judged: dict[str, _Judged] = {}
-        # The files of a skill when they were last as locked: they tell later which file is not.
-        self._clean: dict[str, Mapping[str, FileDigest]] = {}
         self._line_ends: dict[tuple[str, str, str], bool] = {}
         self._changes = 0
         self._turn: list[_Judged] = []
@@ -219,13 +216,10 @@ class LockVerifier:
         try:
             files = digests_of(directory, self._digests)
             same = partial(self._same_but_line_ends, directory, files, ours.digest)
-            known = self._clean.get(directory)
-            found = differences(ours, files, known, modes=os.name != "nt", same_but_line_ends=same)
+            found = differences(ours, files, modes=os.name != "nt", same_but_line_ends=same)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
-        if not found and not found.line_ends:
-            self._clean[directory] = regular_of(files)
         return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
 
     def _same_but_line_ends(self, directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
