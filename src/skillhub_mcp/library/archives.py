@@ -17,12 +17,14 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import IO
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
 from skillhub_mcp.library.tree import BOUNDS, PIECE_BYTES, Bounds, Tree, TreeEntry, TreeEntryKind, in_mib, in_order
 from skillhub_mcp.library.unpack import EntryNames, entry_problem
+from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE
 
 # An archive without entries begins with its end.
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -33,7 +35,6 @@ _UTF_8 = 0x800
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What macOS packs beside the files: data of its file system, no file of a skill.
 _MACOS = "__MACOSX/"
-_GIT = ".git"
 _IN_MEMORY = 16 * 1024 * 1024
 _MOST_HEADER = 1024 * 1024
 _HEADERS = (
@@ -42,7 +43,6 @@ _HEADERS = (
 )
 _MOST_TARGET = 4_096
 _SHOWN = 200
-_TO_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _AGAIN = "fetch or pack it again: nothing of it was unpacked"
 _PACK = "pack it as .zip or .tar.gz"
 # What the standard library raises for an archive that is damaged.
@@ -71,7 +71,7 @@ class ArchiveTree(Tree):
 
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of a file in pieces. Raises ArchiveRefused and SourceUnreachable."""
-        if path not in self._opens:
+        if path not in self._opens or self._found[path].kind is not TreeEntryKind.FILE:
             raise SourceUnreachable(self._name, f"has no file {path!r}")
         with _reading(self._name, path), self._opens[path]() as file:
             yield from iter(partial(file.read, PIECE_BYTES), b"")
@@ -133,12 +133,11 @@ class ArchiveTree(Tree):
             def opened(info: zipfile.ZipInfo = info) -> IO[bytes]:
                 return archive.open(info)
 
-            target = None
+            entry = TreeEntry(path, TreeEntryKind.FILE, info.file_size, bool(mode & stat.S_IXUSR))
             if kind == stat.S_IFLNK:
                 with opened() as file:
-                    target = file.read(_MOST_TARGET).decode()
-            executable = bool(mode & stat.S_IXUSR)
-            self._add(path, opened, info.file_size, executable=executable, is_directory=is_directory, target=target)
+                    entry = replace(entry, kind=TreeEntryKind.LINK, target=file.read(_MOST_TARGET).decode())
+            self._add(entry, opened, is_directory=is_directory)
 
     def _zip_name(self, info: zipfile.ZipInfo, *, has_slashes: bool) -> str:
         """Return an entry's name if it is unambiguous.
@@ -175,9 +174,9 @@ class ArchiveTree(Tree):
             def opened(member: tarfile.TarInfo = member) -> IO[bytes]:
                 return tar.extractfile(member) or io.BytesIO()
 
-            executable = bool((member.mode or 0) & stat.S_IXUSR)
-            target = member.linkname if member.issym() else None
-            self._add(name, opened, member.size, executable=executable, is_directory=member.isdir(), target=target)
+            kind = TreeEntryKind.LINK if member.issym() else TreeEntryKind.FILE
+            entry = TreeEntry(name, kind, member.size, bool((member.mode or 0) & stat.S_IXUSR), member.linkname)
+            self._add(entry, opened, is_directory=member.isdir())
             if tar.offset > size:
                 raise self._refused("is cut off", name)
         # tarfile takes a damaged header for the end.
@@ -200,38 +199,33 @@ class ArchiveTree(Tree):
                     raise self._refused(f"it unpacks to more than {in_mib(self._bounds.source_bytes)}")
                 spool.write(piece)
 
-    def _add(
-        self, path: str, opened: Open, size: int, *, executable: bool, is_directory: bool, target: str | None
-    ) -> None:
+    def _add(self, entry: TreeEntry, opened: Open, *, is_directory: bool) -> None:
         """Check an entry by its name and size, and keep it if it is a file or a link."""
+        path, bounds = entry.path, self._bounds
         self._seen += 1
-        if self._seen > self._bounds.source_entries:
-            raise self._refused(f"is one entry too many: an archive has at most {self._bounds.source_entries:,}", path)
-        self._bytes += size
-        if self._bytes > self._bounds.source_bytes:
-            most = in_mib(self._bounds.source_bytes)
+        if self._seen > bounds.source_entries:
+            raise self._refused(f"is one entry too many: an archive has at most {bounds.source_entries:,}", path)
+        self._bytes += entry.size
+        if self._bytes > bounds.source_bytes:
+            most = in_mib(bounds.source_bytes)
             raise self._refused(f"makes the archive too large: it unpacks to {most} at most", path)
         path = path.removeprefix("./")
         if is_directory:
             path = path.removesuffix("/")
             if path in ("", "."):
                 return
-        above, git, _ = f"/{path}/".partition(f"/{_GIT}/")
+        above, git, _ = f"/{path}/".partition("/.git/")
         if git:
             # No skill gets git's own directory.
             path, is_directory = above[1:], True
-            found = TreeEntry(f"{path}/{_GIT}".lstrip("/"), TreeEntryKind.OTHER)
+            found = TreeEntry(f"{path}/.git".lstrip("/"), TreeEntryKind.OTHER)
             self._found[found.path] = found
         problem = path and (entry_problem(path) or self._names.problem(path, is_directory=is_directory))
         if problem:
             raise self._refused(problem, f"{path}/" if is_directory else path)
-        if is_directory or path.startswith(_MACOS):
-            return
-        if target is not None:
-            self._found[path] = TreeEntry(path, TreeEntryKind.LINK, target=target)
-            return
-        self._found[path] = TreeEntry(path, TreeEntryKind.FILE, size, executable)
-        self._opens[path] = opened
+        if not is_directory and not path.startswith(_MACOS):
+            self._found[path] = replace(entry, path=path)
+            self._opens[path] = opened
 
     def _check_ratio(self, unpacked: int, packed: int, entry: str = "") -> None:
         bounds = self._bounds
@@ -259,7 +253,7 @@ def open_archive(path: str, name: str, bounds: Bounds = BOUNDS) -> ArchiveTree:
     closing = ExitStack()
     try:
         with _reading(name):
-            file = closing.enter_context(open(os.open(path, _TO_READ), "rb"))  # noqa: SIM115 - closed with the tree
+            file = closing.enter_context(open(os.open(path, TO_PLAIN_FILE & ~NO_LINK), "rb"))  # noqa: SIM115 - closed with the tree
             return ArchiveTree(file, name, bounds, closing)
     except BaseException:
         closing.close()

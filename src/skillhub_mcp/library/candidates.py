@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 
-from skillhub_mcp._util.safe_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import read_json
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
 from skillhub_mcp.library.sources.source import ALL_SKILLS
-from skillhub_mcp.library.tree import BOUNDS, Tree, TreeEntryKind
+from skillhub_mcp.library.tree import BOUNDS, Tree, TreeEntryKind, path_key
 from skillhub_mcp.library.unpack import ChosenFile, digests_in, skill_files
 from skillhub_mcp.sanitize import shortened
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
@@ -26,7 +26,6 @@ from skillhub_mcp.skills.places import PROJECT_PLACES
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
 PLUGIN = ".claude-plugin/plugin.json"
-_DEFAULT = "skills"
 _SHOWN_CHARACTERS = 200
 
 
@@ -46,9 +45,9 @@ class ManifestPlaces:
     plugins: list[str] = field(default_factory=list)
     left_out: list[NotFollowed] = field(default_factory=list)
 
-    def add(self, top: str, paths: Iterable[object], shown: str) -> None:
-        """Add the directories at `paths` below `top`, which the plugin `shown` names."""
-        for path in paths:
+    def add(self, top: str, skills: object, shown: str) -> None:
+        """Add what the plugin `shown` names below `top`, one path or a list, and the directory that each plugin has."""
+        for path in (*(skills if isinstance(skills, list) else [skills]), "skills"):
             if isinstance(path, str) and (place := inside(top, path)) is not None:
                 self.skills.append(place)
             elif isinstance(path, str):
@@ -56,20 +55,15 @@ class ManifestPlaces:
 
 
 def marketplace_places(text: str, top: str) -> ManifestPlaces:
-    """Return what the marketplace.json of the directory `top` names (`""` is the source's own top)."""
+    """Return what the marketplace.json of the directory `top` names (`""` is the source's top). Raises ValueError."""
     found = ManifestPlaces()
     values = _object(text)
-    if isinstance(values, str):
-        found.left_out.append(NotFollowed(MARKETPLACE, values))
-        return found
     metadata = values.get("metadata")
     below = metadata.get("pluginRoot") if isinstance(metadata, Mapping) else None
     start = inside(top, below) if isinstance(below, str) else top
     plugins = values.get("plugins")
     if start is None or not isinstance(plugins, list):
-        reason = "has no list of plugins" if start is not None else _outside(below)
-        found.left_out.append(NotFollowed(MARKETPLACE, reason))
-        return found
+        raise ValueError("it has no list of plugins" if start is not None else f"it {_outside(below)}")
     for plugin in plugins:
         if not isinstance(plugin, Mapping):
             found.left_out.append(NotFollowed(MARKETPLACE, "has a plugin that is not an object"))
@@ -82,19 +76,16 @@ def marketplace_places(text: str, top: str) -> ManifestPlaces:
             found.left_out.append(NotFollowed(shown, reason))
             continue
         found.plugins.append(place)
-        found.add(place, [*_listed(plugin.get("skills")), _DEFAULT], shown)
+        found.add(place, plugin.get("skills"), shown)
     return found
 
 
 def plugin_places(text: str, top: str) -> ManifestPlaces:
-    """Return what the plugin.json of the directory `top` names, and the `skills` directory that each plugin has."""
+    """Return what the plugin.json of the directory `top` names, and the directory `skills`. Raises ValueError."""
     found = ManifestPlaces()
     values = _object(text)
-    if isinstance(values, str):
-        found.left_out.append(NotFollowed(f"{top}/{PLUGIN}".lstrip("/"), values))
-    else:
-        name = values.get("name")
-        found.add(top, [*_listed(values.get("skills")), _DEFAULT], name if isinstance(name, str) else PLUGIN)
+    name = values.get("name")
+    found.add(top, values.get("skills"), name if isinstance(name, str) else PLUGIN)
     return found
 
 
@@ -117,16 +108,11 @@ def _outside(path: object) -> str:
     return f"names {shortened(repr(path), _SHOWN_CHARACTERS)}, outside of the source"
 
 
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
-
-
-def _object(text: str) -> Mapping[object, object] | str:
-    try:
-        values = read_json(text.removeprefix("\ufeff"))
-    except BadJson as error:
-        return f"cannot be read: {error}"
-    return values if isinstance(values, Mapping) else "is not an object"
+def _object(text: str) -> Mapping[object, object]:
+    values = read_json(text.removeprefix("\ufeff"))
+    if not isinstance(values, Mapping):
+        raise ValueError("it is not an object")  # noqa: TRY004 - as BadJson
+    return values
 
 
 _NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
@@ -211,39 +197,47 @@ class _Search:
         for place in list(self._client_places()):
             self._discover(place)
         self._report_skipped()
-        paths = sorted(self._found, key=_key)
+        paths = sorted(self._found, key=path_key)
         found = self._without_copies(list(map(self._candidate, paths)))
         skills = tuple(self._without_hidden_namesakes(found, in_sight))
         # A manifest may list what the search leaves out.
         found_at = {one.path for one in skills}
         return Candidates(skills, tuple(one for one in self._left_out if one.what not in found_at))
 
-    def _discover(self, start: str) -> None:
-        prefix = _inside(start)
-        above: str | None = None
+    def _leave_out(self, what: str, reason: str) -> None:
+        self._left_out[NotFollowed(what, reason)] = None
+
+    def _skills_in(self, directory: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield each path with a SKILL.md, with a `/` at its end, and the names in it that lead from the directory."""
+        prefix = _inside(directory)
         for at in range(bisect_left(self._skills, prefix), len(self._skills)):
             path = self._skills[at]
             if not path.startswith(prefix):
                 break
-            names = path[len(prefix) :].split("/")[:-1]
+            yield path, path[len(prefix) :].split("/")[:-1]
+
+    def _discover(self, start: str) -> None:
+        above: str | None = None
+        for path, names in self._skills_in(start):
             if any(map(is_skipped_directory, names)):
                 continue
             # A skill ends the descent.
             if above is not None and path.startswith(above):
-                reason = f"is a skill below another skill: `--path {quote(path[:-1])}` adds it by itself"
-                self._left_out[NotFollowed(path[:-1], reason)] = None
+                self._leave_out(
+                    path[:-1], f"is a skill below another skill: `--path {quote(path[:-1])}` adds it by itself"
+                )
                 continue
             above = path
             if len(names) > MAX_DEPTH:
                 reason = f"is a skill more than {MAX_DEPTH} levels below the top; name its directory as the source"
-                self._left_out[NotFollowed(path[:-1], reason)] = None
+                self._leave_out(path[:-1], reason)
                 continue
             self._found[path[:-1]] = None
 
     def _client_places(self) -> Iterator[str]:
         prefix = _inside(self._start)
-        for path in self._skills:
-            if not path.startswith(prefix) or self._is_in_skill(path):
+        for path, _ in self._skills_in(self._start):
+            if self._is_in_skill(path):
                 continue
             names = f"/{path.removeprefix(prefix)}"
             for place in PROJECT_PLACES:
@@ -254,39 +248,47 @@ class _Search:
     def _report_skipped(self) -> None:
         prefix = _inside(self._start)
         skipped: Counter[str] = Counter()
-        for path in self._skills:
-            names = path[len(prefix) : -1].split("/") if path.startswith(prefix) else []
+        for path, names in self._skills_in(self._start):
             at = next((number for number, name in enumerate(names) if is_skipped_directory(name)), None)
             if at is not None and not self._is_in_skill(path):
                 skipped[prefix + "/".join(names[: at + 1])] += 1
         for directory, count in skipped.items():
             reason = f"holds {count:,} skill{'s' if count > 1 else ''} and is not searched; name it as the source"
-            self._left_out[NotFollowed(directory, reason)] = None
+            self._leave_out(directory, reason)
         for entry in self._entries:
             if entry.kind is TreeEntryKind.SUBMODULE and entry.path.startswith(prefix):
-                reason = "is another repository (a submodule), which is not fetched: add that by itself"
-                self._left_out[NotFollowed(entry.path, reason)] = None
+                self._leave_out(
+                    entry.path, "is another repository (a submodule), which is not fetched: add that by itself"
+                )
 
     def _is_in_skill(self, path: str) -> bool:
         """Whether a directory, with a `/` at its end, is a skill that was found, or is in one."""
         return any(path[:at] in self._found for at, letter in enumerate(path) if letter == "/") or "" in self._found
 
     def _follow_manifests(self) -> None:
-        plugins = [self._start]
-        text = self._text(_below(self._start, MARKETPLACE))
-        if text is not None:
-            places = marketplace_places(text, self._start)
-            self._take(places)
-            plugins += places.plugins
+        plugins = [self._start, *self._follow(self._start, MARKETPLACE, marketplace_places)]
         for plugin in list(dict.fromkeys(plugins))[:_MOST_PLUGINS]:
-            text = self._text(_below(plugin, PLUGIN))
-            if text is not None:
-                self._take(plugin_places(text, plugin))
+            self._follow(plugin, PLUGIN, plugin_places)
 
-    def _take(self, places: ManifestPlaces) -> None:
-        for path in dict.fromkeys(places.skills):
-            self._discover(path)
+    def _follow(self, top: str, name: str, places_in: Callable[[str, str], ManifestPlaces]) -> Sequence[str]:
+        """Discover what a manifest names, if there is one, and return the directories of plugins."""
+        path = _inside(top) + name
+        entry = self._by_path.get(path)
+        if entry is None or entry.kind is not TreeEntryKind.FILE:
+            return ()
+        content = self._content(path, _MOST_MANIFEST_BYTES)
+        if content is None:
+            self._leave_out(path, "is too large to be read")
+            return ()
+        try:
+            places = places_in(content.decode("utf-8", "replace"), top)
+        except ValueError as error:
+            self._leave_out(path, f"cannot be read: {error}")
+            return ()
+        for skill in dict.fromkeys(places.skills):
+            self._discover(skill)
         self._left_out.update(dict.fromkeys(places.left_out))
+        return places.plugins
 
     def _candidate(self, path: str) -> Candidate:
         directory = path.rpartition("/")[2] or self._name
@@ -326,18 +328,7 @@ class _Search:
             if one.path in in_sight or other == one.path:
                 yield one
             else:
-                reason = f"has the name of {other or '.'}, with other files; name it as the source"
-                self._left_out[NotFollowed(one.path, reason)] = None
-
-    def _text(self, path: str) -> str | None:
-        entry = self._by_path.get(path)
-        if entry is None or entry.kind is not TreeEntryKind.FILE:
-            return None
-        content = self._content(path, _MOST_MANIFEST_BYTES)
-        if content is None:
-            self._left_out[NotFollowed(path, "is too large to be read")] = None
-            return None
-        return content.decode("utf-8", "replace")
+                self._leave_out(one.path, f"has the name of {other or '.'}, with other files; name it as the source")
 
     def _content(self, path: str, most: int) -> bytes | None:
         read = bytearray()
@@ -351,11 +342,3 @@ class _Search:
 def _inside(directory: str) -> str:
     """Return what the path of everything in a directory begins with."""
     return f"{directory}/" if directory else ""
-
-
-def _below(top: str, path: str) -> str:
-    return f"{top}/{path}" if top else path
-
-
-def _key(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")

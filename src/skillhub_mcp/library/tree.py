@@ -59,9 +59,14 @@ class TreeEntry:
     target: str = ""
 
 
+def path_key(path: str) -> bytes:
+    """Return the bytes of a path, by which entries are ordered."""
+    return path.encode("utf-8", "surrogateescape")
+
+
 def in_order(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
     """Return the entries in the order of their paths' bytes."""
-    return tuple(sorted(entries, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
+    return tuple(sorted(entries, key=lambda entry: path_key(entry.path)))
 
 
 class Tree:

@@ -13,13 +13,13 @@ import re
 import shutil
 import unicodedata
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import dropwhile
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
-from skillhub_mcp.library.tree import BOUNDS, Bounds, Tree, TreeEntry, TreeEntryKind, in_mib
+from skillhub_mcp.library.tree import BOUNDS, Bounds, Tree, TreeEntry, TreeEntryKind, in_mib, path_key
 from skillhub_mcp.locks.file_digests import FileDigest
 from skillhub_mcp.skills.files.paths import path_problem
 
@@ -103,7 +103,6 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 _MODE, _EXECUTABLE_MODE = 0o644, 0o755
 # As many as Linux follows itself.
 _MOST_LINKS = 40
-_MOST_TARGET_CHARACTERS = 4_096
 _FIX = "fix a copy of the skill, or report it to its author: nothing of it was written"
 _SHOWN_CHARACTERS = 200
 _NOT_OF_A_SKILL = frozenset({".git", "node_modules", "__pycache__", ".DS_Store"})
@@ -169,11 +168,11 @@ class _Choice:
                 raise self._refused(file.path, problem)
         if not found:
             raise self._refused("", "it has no file")
-        return SkillFiles(tuple(sorted(found, key=lambda file: _bytes(file.path))), self._left_out)
+        return SkillFiles(tuple(sorted(found, key=lambda file: path_key(file.path))), self._left_out)
 
     def _below(self, prefix: str) -> Iterator[TreeEntry]:
         """Yield the entries whose paths begin with `prefix`; they lie side by side."""
-        at = bisect_left(self._entries, _bytes(prefix), key=_key)
+        at = bisect_left(self._entries, path_key(prefix), key=lambda entry: path_key(entry.path))
         while at < len(self._entries) and self._entries[at].path.startswith(prefix):
             yield self._entries[at]
             at += 1
@@ -219,31 +218,23 @@ class _Choice:
                     yield from self._files_at(f"{path}/{below}", inner)
 
     def _resolved(self, link: TreeEntry) -> str:
-        """Return the target of a link in the tree, with no link in it. Raises _NotFollowed."""
-        parts = link.path.split("/")[:-1]
-        ahead = deque(_target(link))
-        links = 1
-        while ahead:
-            step = ahead.popleft()
-            if step in ("", "."):
-                continue
-            if step == "..":
-                if not parts:
-                    raise _NotFollowed("leads out of the source")
-                parts.pop()
-                continue
-            here = "/".join((*parts, step))
-            entry = self._at(here)
-            if entry is not None and entry.kind is TreeEntryKind.LINK:
-                links += 1
-                if links > _MOST_LINKS:
-                    raise _NotFollowed("leads in circles")
-                ahead.extendleft(reversed(_target(entry)))
-                continue
-            if (entry is None or ahead) and next(self._below(f"{here}/"), None) is None:
+        """Return the path in the tree that a link leads to, also through other links. Raises _NotFollowed."""
+        for _ in range(_MOST_LINKS):
+            above = link.path.split("/")[:-1]
+            steps = [step for step in link.target.split("/") if step not in ("", ".")]
+            names = list(dropwhile("..".__eq__, steps))
+            up = len(steps) - len(names)
+            if link.target.startswith("/") or "\\" in link.target or up > len(above):
+                raise _NotFollowed("leads out of the source")
+            path = "/".join((*above[: len(above) - up], *names))
+            entry = self._at(path)
+            # What a `..` behind a name means depends on links.
+            if ".." in names or (entry is None and next(self._below(f"{path}/" if path else ""), None) is None):
                 raise _NotFollowed("leads to nothing")
-            parts.append(step)
-        return "/".join(parts)
+            if entry is None or entry.kind is not TreeEntryKind.LINK:
+                return path
+            link = entry
+        raise _NotFollowed("leads in circles")
 
     def _check_path(self, path: str) -> None:
         if path.count("/") >= self._bounds.depth:
@@ -257,20 +248,6 @@ class _Choice:
 
 class _NotFollowed(Exception):
     """Why a link is left out."""
-
-
-def _target(link: TreeEntry) -> list[str]:
-    if link.target.startswith("/") or "\\" in link.target or len(link.target) > _MOST_TARGET_CHARACTERS:
-        raise _NotFollowed("leads out of the source")
-    return link.target.split("/")
-
-
-def _key(entry: TreeEntry) -> bytes:
-    return _bytes(entry.path)
-
-
-def _bytes(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")
 
 
 def _too_many_bytes(bounds: Bounds) -> str:

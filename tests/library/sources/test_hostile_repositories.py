@@ -43,7 +43,7 @@ LEFT_OUT: dict[str, tuple[Entries, str]] = {
     "submodule": ([(SUBMODULE, b"lib", b"")], "submodule"),
     "leaving": ([(LINK, b"l", b"../../SKILL.md")], "out of the source"),
     "absolute": ([(LINK, b"l", b"/scratch/secret")], "out of the source"),
-    "by-two": ([(LINK, b"l", b"m/SKILL.md"), (LINK, b"m", b"../../good")], "out of the source"),
+    "by-two": ([(LINK, b"l", b"m/SKILL.md"), (LINK, b"m", b"../../good")], "to nothing"),
     "nowhere": ([(LINK, b"l", b"missing")], "to nothing"),
     "circle": ([(LINK, b"l", b"m"), (LINK, b"m", b"l")], "in circles"),
 }

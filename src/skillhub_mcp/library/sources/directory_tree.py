@@ -13,7 +13,6 @@ from skillhub_mcp.skills.files.confinement import TO_PLAIN_FILE
 
 # Far more than a path in a skill may have.
 _MAX_DEPTH = 64
-_GIT = ".git"
 
 _Stamp = tuple[int, int, int, int]
 
@@ -75,13 +74,13 @@ class DirectoryTree(Tree):
                 else:
                     yield entry
             is_deep = above.count("/") + bool(above) >= _MAX_DEPTH
-            directories[:] = [] if is_deep else [name for name in directories if name != _GIT]
+            directories[:] = [] if is_deep else [name for name in directories if name != ".git"]
         yield from (TreeEntry(path, TreeEntryKind.OTHER) for path in ahead)
 
     def _entry(self, path: str, place: str) -> TreeEntry | None:
         """Return the entry at a path, None for a directory that is walked. Raises OSError."""
         status = os.lstat(place)
-        if os.path.basename(place) == _GIT:
+        if os.path.basename(place) == ".git":
             return TreeEntry(path, TreeEntryKind.OTHER)
         if stat.S_ISDIR(status.st_mode):
             return None
