@@ -14,7 +14,7 @@ from tests.library.roots import skills_in, write_skill
 import skillhub_mcp
 from skillhub_mcp.library.candidates import candidates, chosen
 from skillhub_mcp.library.install import InstallOptions, install, install_name, prepare
-from skillhub_mcp.library.sources.opening import OpenOptions, open_source, settled
+from skillhub_mcp.library.sources.opening import OpenOptions, absolute, open_source
 from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.sources.upstream import incoming_of
 
@@ -25,7 +25,7 @@ def add(source: Path, root: Path, look: Path) -> None:
     asked, options, lock = parse_source(str(source)), OpenOptions(str(source)), str(root / "skills-lock.json")
     with closing(open_source(asked, options)) as tree:
         found = chosen(candidates(tree, name=source.name), [])
-        whence = settled(asked, tree, options)
+        whence = absolute(asked, options)
         incoming = [incoming_of(one, tree, whence, install_name(one)) for one in found]
         install(str(root), lock, prepare(str(root), lock, incoming, InstallOptions(), str(look)).proposals)
 

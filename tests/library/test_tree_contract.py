@@ -12,12 +12,11 @@ from tests.library.archives.archives import SKILL, pack_tar, pack_zip, write_fil
 from tests.library.sources.repositories import ENVIRONMENT, Executable, Repository
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archives import open_archive
+from skillhub_mcp.library.archives import ArchiveTree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import open_git
 from skillhub_mcp.library.sources.source import parse_source
-from skillhub_mcp.library.sources.web_source import WebTree
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.file_digests import content_digest
@@ -42,20 +41,15 @@ def directory(scratch: Path) -> Tree:
 
 def zipped(scratch: Path) -> Tree:
     (scratch / "source").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
-    return open_archive(str(scratch / "source"), "pdf.zip")
+    return ArchiveTree(str(scratch / "source"), "pdf.zip")
 
 
 def tarred(mode: str) -> MakeTree:
     def make(scratch: Path) -> Tree:
         (scratch / "source").write_bytes(pack_tar(FILES, executable=EXECUTABLE, mode=mode))
-        return open_archive(str(scratch / "source"), "pdf.tar")
+        return ArchiveTree(str(scratch / "source"), "pdf.tar")
 
     return make
-
-
-def fetched(scratch: Path) -> Tree:
-    (scratch / "source").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
-    return WebTree(open_archive(str(scratch / "source"), "https://a.example/pdf.zip"), {}, lambda: None)
 
 
 def committed(scratch: Path) -> Tree:
@@ -71,7 +65,6 @@ TREES: dict[str, MakeTree] = {
     "zip": zipped,
     "tar": tarred("w"),
     "tar.gz": tarred("w:gz"),
-    "fetched": fetched,
     "git": committed,
 }
 

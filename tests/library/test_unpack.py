@@ -13,7 +13,7 @@ import pytest
 from tests.library.archives.archives import SKILL, TarEntry, pack_tar, pack_zip, tar_bytes, write_files
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
-from skillhub_mcp.library.archives import open_archive
+from skillhub_mcp.library.archives import ArchiveTree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Bounds, Tree
 from skillhub_mcp.library.unpack import UnpackedSkill, unpack_skill
@@ -47,7 +47,7 @@ def test_owners_are_dropped_and_executable_bits_kept(umask: int, tmp_path: Path,
     packed.write_bytes(tar_bytes(*(TarEntry(name, b"x", mode=mode) for name, mode in modes.items())))
     before = os.umask(umask)
     try:
-        with closing(open_archive(str(packed), "x.tar")) as tree:
+        with closing(ArchiveTree(str(packed), "x.tar")) as tree:
             unpack_skill(tree, "", str(new))
     finally:
         os.umask(before)
@@ -147,8 +147,8 @@ def test_a_skill_has_one_digest_as_directory_zip_and_tar(tmp_path: Path) -> None
         results: list[UnpackedSkill] = []
         trees: list[tuple[Tree, str]] = [
             (DirectoryTree(str(skill)), ""),
-            (open_archive(str(tmp_path / "x.skill"), "x.skill"), ""),
-            (open_archive(str(tmp_path / "x.tgz"), "x.tgz"), "top"),
+            (ArchiveTree(str(tmp_path / "x.skill"), "x.skill"), ""),
+            (ArchiveTree(str(tmp_path / "x.tgz"), "x.tgz"), "top"),
         ]
         for tree, path in trees:
             destination = tmp_path / f"{number}-{len(results)}"

@@ -27,7 +27,7 @@ from tests.library.archives.archives import (
 )
 
 from skillhub_mcp.errors import ArchiveRefused
-from skillhub_mcp.library.archives import open_archive
+from skillhub_mcp.library.archives import ArchiveTree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import EntryNames, entry_problem, unpack_skill
@@ -89,7 +89,7 @@ def test_what_comes_out_is_what_was_packed(files: dict[str, bytes], form: str) -
         else:
             mode = {"g": "w:gz", "t": "w"}[form]
             (source / "packed").write_bytes(pack_tar(files, executable=executable, mode=mode))
-        tree: Tree = DirectoryTree(str(source)) if form == "d" else open_archive(str(source / "packed"), "packed")
+        tree: Tree = DirectoryTree(str(source)) if form == "d" else ArchiveTree(str(source / "packed"), "packed")
         with closing(tree):
             unpacked = unpack_skill(tree, "", str(destination))
         assert written(destination) == files
@@ -167,7 +167,7 @@ def test_any_archive_is_unpacked_as_python_reads_it_or_refused_and_nothing_is_wr
         packed = source / "packed"
         packed.write_bytes(damaged(archive_of(entries, form), damages))
         try:
-            with closing(open_archive(str(packed), "packed")) as tree:
+            with closing(ArchiveTree(str(packed), "packed")) as tree:
                 unpack_skill(tree, "", str(destination))
         except ArchiveRefused:
             assert written(destination) == {}

@@ -55,18 +55,21 @@ Open = Callable[[], IO[bytes]]
 
 
 class ArchiveTree(Tree):
-    """The files of an archive."""
+    """The files of the archive at `path`, which messages call `name`. Raises ArchiveRefused and SourceUnreachable."""
 
-    def __init__(self, file: IO[bytes], name: str, bounds: Bounds, closing: ExitStack) -> None:
-        self._file = file
+    def __init__(self, path: str, name: str, bounds: Bounds = BOUNDS) -> None:
+        super().__init__()
         self._name = name
         self._bounds = bounds
-        self._closing = closing
         self._opens: dict[str, Open] = {}
         self._found: dict[str, TreeEntry] = {}
         self._names = EntryNames()
         self._seen = self._bytes = 0
-        self._read_entries()
+        with ExitStack() as opened, _reading(name):
+            file = open(os.open(path, TO_PLAIN_FILE & ~NO_LINK), "rb")  # noqa: SIM115 - closed with the tree
+            self._file = opened.enter_context(file)
+            self._read_entries(opened)
+            self.until_closed = opened.pop_all()
         self.entries = in_order(self._found.values())
 
     def read(self, path: str) -> Iterator[bytes]:
@@ -76,11 +79,7 @@ class ArchiveTree(Tree):
         with _reading(self._name, path), self._opens[path]() as file:
             yield from iter(partial(file.read, PIECE_BYTES), b"")
 
-    def close(self) -> None:
-        """Close the archive."""
-        self._closing.close()
-
-    def _read_entries(self) -> None:
+    def _read_entries(self, until_closed: ExitStack) -> None:
         if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
             raise SourceUnreachable(self._name, "is no regular file")
         size = self._file.seek(0, 2)
@@ -88,9 +87,9 @@ class ArchiveTree(Tree):
             raise self._refused(f"it has {in_mib(size)}, and at most {in_mib(self._bounds.fetched_bytes)} are read")
         start = self._start(self._file)
         if start.startswith(_ZIP):
-            self._read_zip()
+            self._read_zip(until_closed)
         elif start.startswith(_GZIP):
-            spool = self._closing.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed with the tree
+            spool = until_closed.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed with the tree
             self._gunzip(spool, size)
             if not _is_tar(self._start(spool)):
                 raise ArchiveRefused(self._name, "it is gzip, and no tar is in it", hint=_PACK)
@@ -107,12 +106,12 @@ class ArchiveTree(Tree):
         file.seek(0)
         return start
 
-    def _read_zip(self) -> None:
+    def _read_zip(self, until_closed: ExitStack) -> None:
         # zipfile reads the whole directory at once, so the entries are counted first.
         count = sum(piece.count(_CENTRAL_HEADER) for piece in iter(lambda: self._file.read(PIECE_BYTES), b""))
         if count > self._bounds.source_entries:
             raise self._refused(f"it has more than {self._bounds.source_entries:,} entries")
-        archive = self._closing.enter_context(zipfile.ZipFile(self._file))
+        archive = until_closed.enter_context(zipfile.ZipFile(self._file))
         infos = archive.infolist()
         has_slashes = any("/" in info.orig_filename for info in infos)
         for info in infos:
@@ -159,7 +158,7 @@ class ArchiveTree(Tree):
     def _read_tar(self, file: IO[bytes]) -> None:
         size = file.seek(0, 2)
         file.seek(0)
-        tar = tarfile.TarFile(fileobj=file, tarinfo=BoundedTarInfo, encoding="utf-8", errors="surrogateescape")
+        tar = open_tar(file)
         for member in tar:
             name = member.name
             if member.issparse() or not (member.isreg() or member.isdir() or member.issym()):
@@ -237,27 +236,20 @@ class ArchiveTree(Tree):
         return ArchiveRefused(self._name, reason, entry=_shown(entry), hint=_AGAIN)
 
 
-class BoundedTarInfo(tarfile.TarInfo):
+class _BoundedTarInfo(tarfile.TarInfo):
     """An entry whose extra headers, which tarfile reads into memory, are bounded."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> BoundedTarInfo:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _BoundedTarInfo:
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > _MOST_HEADER:
             raise tarfile.ReadError(f"a header has more than {_MOST_HEADER:,} bytes")
         return found
 
 
-def open_archive(path: str, name: str, bounds: Bounds = BOUNDS) -> ArchiveTree:
-    """Return the archive at `path`, which messages call `name`. Raises ArchiveRefused and SourceUnreachable."""
-    closing = ExitStack()
-    try:
-        with _reading(name):
-            file = closing.enter_context(open(os.open(path, TO_PLAIN_FILE & ~NO_LINK), "rb"))  # noqa: SIM115 - closed with the tree
-            return ArchiveTree(file, name, bounds, closing)
-    except BaseException:
-        closing.close()
-        raise
+def open_tar(file: IO[bytes]) -> tarfile.TarFile:
+    """Return a tar whose headers are bounded."""
+    return tarfile.TarFile(fileobj=file, tarinfo=_BoundedTarInfo, encoding="utf-8", errors="surrogateescape")
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 
@@ -73,15 +74,19 @@ class Tree:
     """A source at one moment: a directory, an archive, or a commit. `close` ends it and removes what it kept.
 
     `entries` are all but directories, in the order of the paths' bytes. `commit` is empty for a source without commits.
+    `ids` are the ids that the source has for directories, by path (`""` is the top).
     """
 
     entries: Sequence[TreeEntry] = ()
     commit: str = ""
+    ids: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self.until_closed = ExitStack()
 
     def tree_id(self, path: str) -> str:
-        """Return the id that the source has for the directory at `path` (`""` is the top); empty if it has none."""
-        del path
-        return ""
+        """Return the id that the source has for the directory at `path`; empty if it has none."""
+        return self.ids.get(path, "")
 
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable and ArchiveRefused."""
@@ -89,3 +94,4 @@ class Tree:
 
     def close(self) -> None:
         """Remove what was kept for reading."""
+        self.until_closed.close()

@@ -31,7 +31,7 @@ from tests.library.archives.archives import (
 )
 
 from skillhub_mcp.errors import ArchiveRefused, SkillHubError, SourceUnreachable
-from skillhub_mcp.library.archives import open_archive
+from skillhub_mcp.library.archives import ArchiveTree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import BOUNDS, Bounds
 from skillhub_mcp.library.unpack import unpack_skill
@@ -307,7 +307,7 @@ def test_a_hostile_archive_is_refused_with_its_entry_and_leaves_nothing(row: Row
 
 
 def unpacked(packed: Path, destination: Path, bounds: Bounds) -> None:
-    tree = open_archive(str(packed), "given.zip", bounds)
+    tree = ArchiveTree(str(packed), "given.zip", bounds)
     try:
         unpack_skill(tree, "", str(destination), bounds, name="given.zip")
     finally:
@@ -325,7 +325,7 @@ def test_a_missing_file_directory_or_pipe_is_refused_as_an_archive(what: str, tm
     elif what == "a pipe":
         os.mkfifo(tmp_path / "x.zip")
     with pytest.raises(SourceUnreachable, match=r"x\.zip (cannot be read|is no regular file)"):
-        open_archive(str(tmp_path / "x.zip"), "x.zip")
+        ArchiveTree(str(tmp_path / "x.zip"), "x.zip")
 
 
 # Unusual but valid output of common packers.
@@ -390,7 +390,7 @@ def test_zips_with_backslashes_or_old_encodings_are_read_if_unambiguous(raw: byt
 def test_links_within_an_archived_skill_become_copies(packed: bytes, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(packed)
     (tmp_path / "new").mkdir()
-    with closing(open_archive(str(tmp_path / "packed"), "x")) as tree:
+    with closing(ArchiveTree(str(tmp_path / "packed"), "x")) as tree:
         unpack_skill(tree, "a", str(tmp_path / "new"))
     assert (tmp_path / "new" / "l.md").read_bytes() == SKILL
     assert not (tmp_path / "new" / "l.md").is_symlink()

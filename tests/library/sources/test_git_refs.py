@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.sources.git_tree import RemoteRef, asked_for, parse_refs, settle
+from skillhub_mcp.library.sources.git_tree import RemoteRef, asked_for, parse_refs, ref_of
 from skillhub_mcp.library.sources.source import parse_source
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
@@ -25,42 +25,43 @@ def test_a_ref_has_a_full_name_and_a_commit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "name", "ref", "path", "pinned"),
+    ("typed", "name", "pinned"),
     [
-        ("o/r", "refs/heads/main", "", "", False),
-        ("o/r#HEAD", "refs/heads/main", "HEAD", "", False),
-        ("o/r#feature", "refs/heads/feature", "feature", "", False),
-        ("o/r#v1.2", "refs/tags/v1.2", "v1.2", "", True),
-        ("o/r#refs/tags/both", "refs/tags/both", "refs/tags/both", "", True),
-        ("o/r#same", "refs/tags/same", "same", "", True),
-        (f"o/r/a#{C}", "", C, "a", True),
-        (f"{PAGE}feature/x/a", "refs/heads/feature/x", "feature/x", "a", False),
-        (f"{PAGE}feature/y/a", "refs/heads/feature", "feature", "y/a", False),
-        (f"{PAGE}feature/x", "refs/heads/feature/x", "feature/x", "", False),
-        (f"{PAGE}v1.2/a/b", "refs/tags/v1.2", "v1.2", "a/b", True),
+        ("o/r", "refs/heads/main", False),
+        ("o/r#HEAD", "refs/heads/main", False),
+        ("o/r#feature", "refs/heads/feature", False),
+        ("o/r#feature/x", "refs/heads/feature/x", False),
+        ("o/r#v1.2", "refs/tags/v1.2", True),
+        ("o/r#refs/tags/both", "refs/tags/both", True),
+        ("o/r#same", "refs/tags/same", True),
+        (f"o/r/a#{C}", "", True),
+        (f"{PAGE}feature/y/a", "refs/heads/feature", False),
+        (f"{PAGE}v1.2/a/b", "refs/tags/v1.2", True),
     ],
 )
-def test_the_longest_matching_ref_wins(typed: str, name: str, ref: str, path: str, pinned: bool) -> None:
-    source, found = settle(parse_source(typed), REFS)
-    assert (found.name, source.ref, source.path, source.ref_and_path) == (name, ref, path, "")
-    assert found.is_pinned == pinned
+def test_a_source_means_a_branch_a_tag_or_a_commit(typed: str, name: str, pinned: bool) -> None:
+    found = ref_of(parse_source(typed), REFS)
+    assert (found.name, found.is_pinned) == (name, pinned)
 
 
 def test_an_unknown_ref_is_reported_with_similar_ones() -> None:
     with pytest.raises(SourceUnreachable, match="no branch and no tag") as missing:
-        settle(parse_source("o/r#v1.3"), REFS)
+        ref_of(parse_source("o/r#v1.3"), REFS)
     assert "v1.2" in missing.value.facts["near"]
     with pytest.raises(SourceUnreachable) as missing:
-        settle(parse_source(f"{PAGE}featur/a/b"), REFS)
+        ref_of(parse_source(f"{PAGE}featur/a/b"), REFS)
     assert "feature" in missing.value.facts["near"]
     with pytest.raises(SourceUnreachable) as missing:
-        settle(parse_source("o/r#zzzz"), REFS)
+        ref_of(parse_source(f"{PAGE}release/1/a"), {"refs/heads/release/1": REFS["HEAD"]})
+    assert missing.value.facts["near"] == ["release/1"]
+    with pytest.raises(SourceUnreachable) as missing:
+        ref_of(parse_source("o/r#zzzz"), REFS)
     assert "there are" in str(missing.value.hint)
 
 
 def test_an_abbreviated_commit_id_is_reported() -> None:
     with pytest.raises(SourceUnreachable) as missing:
-        settle(parse_source("o/r#0123abc"), REFS)
+        ref_of(parse_source("o/r#0123abc"), REFS)
     assert missing.value.hint == "write the whole id of a commit"
 
 
@@ -79,13 +80,13 @@ def test_hostile_ref_names_from_a_server_are_ignored() -> None:
 
 def test_a_branch_and_a_tag_with_one_name_are_ambiguous() -> None:
     with pytest.raises(SourceUnreachable, match="a branch and a tag 'both'") as two:
-        settle(parse_source("o/r#both"), REFS)
+        ref_of(parse_source("o/r#both"), REFS)
     assert "#refs/heads/both or #refs/tags/both" in str(two.value.hint)
 
 
 def test_a_repository_without_commits_is_reported() -> None:
     with pytest.raises(SourceUnreachable, match="no commit yet"):
-        settle(parse_source("o/r"), {})
+        ref_of(parse_source("o/r"), {})
 
 
 def test_only_the_needed_refs_are_requested() -> None:

@@ -30,8 +30,8 @@ def web(location: str, path: str = "", skills: tuple[str, ...] = ()) -> SkillSou
     return SkillSource(SourceKind.WEB, location, path=path, skills=skills)
 
 
-def git(location: str, ref: str = "", path: str = "", skills: tuple[str, ...] = (), both: str = "") -> SkillSource:
-    return SkillSource(SourceKind.GIT, location, ref, path, skills, both)
+def git(location: str, ref: str = "", path: str = "", skills: tuple[str, ...] = ()) -> SkillSource:
+    return SkillSource(SourceKind.GIT, location, ref, path, skills)
 
 
 READ = [
@@ -115,16 +115,16 @@ READ = [
     ("file://localhost/srv/a b/#v1", git("file:///srv/a%20b", "v1"), "file:///srv/a%20b#v1"),
     # Pages of forges.
     ("https://github.com/o/r/tree/main", git(GITHUB, "main"), "github:o/r#main"),
-    ("https://github.com/o/r/tree/main/a/b", git(GITHUB, both="main/a/b"), "https://github.com/o/r/tree/main/a/b"),
+    ("https://github.com/o/r/tree/main/a/b", git(GITHUB, "main", "a/b"), "github:o/r#main:a/b"),
     ("https://github.com/o/r/tree/HEAD/a", git(GITHUB, "HEAD", "a"), "github:o/r#HEAD:a"),
-    ("https://github.com/o/r/blob/main/a/SKILL.md", git(GITHUB, both="main/a"), "https://github.com/o/r/tree/main/a"),
-    ("https://github.com/o/r/tree/main/x.git/b", git(GITHUB, both="main/x.git/b"), "https://github.com/o/r/tree/main/x.git/b"),
-    ("https://github.com/o/r/tree/main/a%20b#@p", git(GITHUB, skills=("p",), both="main/a b"), "https://github.com/o/r/tree/main/a%20b#@p"),
+    ("https://github.com/o/r/blob/main/a/SKILL.md", git(GITHUB, "main", "a"), "github:o/r#main:a"),
+    ("https://github.com/o/r/tree/main/x.git/b", git(GITHUB, "main", "x.git/b"), "github:o/r#main:x.git/b"),
+    ("https://github.com/o/r/tree/main/a%20b#@p", git(GITHUB, "main", "a b", ("p",)), "github:o/r#main:a%20b@p"),
     (f"https://github.com/o/r/tree/{COMMIT}/a", git(GITHUB, COMMIT, "a"), f"github:o/r#{COMMIT}:a"),
     (f"https://github.com/o/r/commit/{COMMIT}", git(GITHUB, COMMIT), f"github:o/r#{COMMIT}"),
     ("https://github.com/o/r/releases/tag/v1", git(GITHUB, "v1"), "github:o/r#v1"),
-    ("https://gitlab.com/g/s/r/-/tree/main/a", git("https://gitlab.com/g/s/r.git", both="main/a"), "https://gitlab.com/g/s/r/-/tree/main/a"),
-    ("https://h.example/g/s/r/-/blob/x/a/SKILL.md?ref_type=heads", git("https://h.example/g/s/r.git", both="x/a"), "https://h.example/g/s/r/-/tree/x/a"),
+    ("https://gitlab.com/g/s/r/-/tree/main/a", git("https://gitlab.com/g/s/r.git", "main", "a"), "gitlab:g/s/r#main:a"),
+    ("https://h.example/g/s/r/-/blob/x/a/SKILL.md?ref_type=heads", git("https://h.example/g/s/r.git", "x", "a"), "https://h.example/g/s/r.git#x:a"),
     ("https://h.example/g/r/-/tags/v1", git("https://h.example/g/r.git", "v1"), "https://h.example/g/r.git#v1"),
     ("https://dev.azure.com/o/p/_git/r", git("https://dev.azure.com/o/p/_git/r"), "https://dev.azure.com/o/p/_git/r"),
     # URLs recognised by their content.

@@ -26,7 +26,7 @@ from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, Candidates, candidates, chosen
 from skillhub_mcp.library.install import install_name, missing_of, prepare, refuse_unusable, restore
-from skillhub_mcp.library.sources.opening import open_source, settled
+from skillhub_mcp.library.sources.opening import absolute, open_source
 from skillhub_mcp.library.sources.source import (
     ALL_SKILLS,
     SkillSource,
@@ -102,7 +102,7 @@ def add_from(
     source = parse_source(typed, ref=ref, path=path, skills=skills, insecure=args.insecure)
     opening = open_options(settings_of(options), insecure=args.insecure)
     with closing(open_source(source, opening)) as tree:
-        source = settled(source, tree, opening)
+        source = absolute(source, opening)
         found = candidates(tree, source.path, name=_name_of(source))
         if not args.list:
             return _add(args, options, place, source, tree, found, only)

@@ -26,6 +26,7 @@ class DirectoryTree(Tree):
 
     def __init__(self, path: str, bounds: Bounds = BOUNDS) -> None:
         """Walk the directory. Raises SourceUnreachable, and ArchiveRefused for one with too many entries."""
+        super().__init__()
         self._path = path
         self._real = os.path.realpath(path)
         self._stamps: dict[str, _Stamp] = {}

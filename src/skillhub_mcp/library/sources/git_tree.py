@@ -12,14 +12,14 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ArchiveRefused, IntegrityFailed, SourceUnreachable
-from skillhub_mcp.library.archives import BoundedTarInfo
 from skillhub_mcp.library.sources.git import GitOptions, GitRepository, last_line
 from skillhub_mcp.library.sources.source import SkillSource, is_commit, may_be_ref
 from skillhub_mcp.library.tree import BOUNDS, PIECE_BYTES, Tree, TreeEntry, TreeEntryKind, in_order
@@ -69,42 +69,35 @@ def asked_for(source: SkillSource) -> Sequence[str]:
         return ()
     if source.ref.startswith("refs/"):
         return (source.ref, f"{source.ref}^{{}}")
-    if source.ref in ("", "HEAD") and not source.ref_and_path:
+    if source.ref in ("", "HEAD"):
         return ("HEAD",)
     return ("--heads", "--tags")
 
 
-def settle(source: SkillSource, refs: Mapping[str, RemoteRef]) -> tuple[SkillSource, RemoteRef]:
-    """Return a source with its ref and path separated, and the ref that it means. Raises SourceUnreachable."""
-    if is_commit(source.ref):
-        return source, RemoteRef("", source.ref, source.ref)
-    if source.ref in ("", "HEAD") and not source.ref_and_path:
+def ref_of(source: SkillSource, refs: Mapping[str, RemoteRef]) -> RemoteRef:
+    """Return the ref that a source means. Raises SourceUnreachable."""
+    ref = source.ref
+    if is_commit(ref):
+        return RemoteRef("", ref, ref)
+    if ref in ("", "HEAD"):
         if "HEAD" not in refs:
             raise SourceUnreachable(str(source), "has no commit yet, or no default branch", hint="name one with #REF")
-        return source, refs["HEAD"]
-    asked = source.ref_and_path or source.ref
-    # Only of a page's path may a part be the ref; the longest wins.
-    parts = asked.split("/") if source.ref_and_path else [asked]
-    for end in range(len(parts), 0, -1):
-        ref, path = "/".join(parts[:end]), "/".join(parts[end:])
-        if (found := _named(source, ref, refs)) is not None:
-            return replace(source, ref=ref, path=path or source.path, ref_and_path=""), found
-    raise _no_ref(source, asked, refs)
-
-
-def _named(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> RemoteRef | None:
-    if ref.startswith("refs/"):
-        return refs.get(ref)
+        return refs["HEAD"]
     branch, tag = refs.get(HEADS + ref), refs.get(TAGS + ref)
     if branch is not None and tag is not None and branch.commit != tag.commit:
         hint = f"write #{HEADS}{ref} or #{TAGS}{ref}"
         raise SourceUnreachable(str(source), f"has a branch and a tag {ref!r}", hint=hint)
-    return tag or branch
+    found = refs.get(ref) if ref.startswith("refs/") else tag or branch
+    if found is None:
+        raise _no_ref(source, refs)
+    return found
 
 
-def _no_ref(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> SourceUnreachable:
+def _no_ref(source: SkillSource, refs: Mapping[str, RemoteRef]) -> SourceUnreachable:
+    ref = source.ref
     names = [name.removeprefix(HEADS).removeprefix(TAGS) for name in refs if name.startswith("refs/")]
-    near = near_names(ref, names) or near_names(ref.split("/", 1)[0], names)
+    # Of a page's URL the first part is read as the ref.
+    near = [name for name in names if name.startswith(f"{ref}/")][:_LISTED] or near_names(ref, names)
     hint = f"there are {', '.join(sorted(names)[:_LISTED])}" if names else "it has no branch and no tag"
     if _PART_OF_ID.fullmatch(ref):
         near, hint = [], "write the whole id of a commit"
@@ -119,24 +112,21 @@ _EXECUTABLE = 0o111
 class GitTree(Tree):
     """A commit of a repository; `close` removes the temporary repository."""
 
-    def __init__(self, repository: GitRepository, source: SkillSource, ref: RemoteRef) -> None:
+    def __init__(self, repository: GitRepository, ref: RemoteRef) -> None:
+        super().__init__()
         self.repository = repository
-        self.source = source
         self.ref = ref
         self.commit = ref.commit
-        self._file = tempfile.TemporaryFile(dir=repository.directory)  # noqa: SIM115 - closed with the tree
-        try:
+        with ExitStack() as opened:
+            opened.callback(repository.close)
+            file = opened.enter_context(tempfile.TemporaryFile(dir=repository.directory))
             # Each file has a header, and is padded to whole blocks.
             most = BOUNDS.source_bytes + 4 * tarfile.BLOCKSIZE * BOUNDS.source_entries
-            repository.archive(ref.commit, self._file, most_bytes=most)
-            self._tar = tarfile.TarFile(
-                fileobj=self._file, tarinfo=BoundedTarInfo, encoding="utf-8", errors="surrogateescape"
-            )
+            repository.archive(ref.commit, file, most_bytes=most)
+            self._tar = open_tar(file)
             self._members = dict[str, tarfile.TarInfo]()
             self.entries = in_order(self._read_entries())
-        except BaseException:
-            self._file.close()
-            raise
+            self.until_closed = opened.pop_all()
 
     def tree_id(self, path: str) -> str:
         """Return the id of the directory at `path`; empty if there is none."""
@@ -155,11 +145,6 @@ class GitTree(Tree):
     def went_back_from(self, commit: str) -> bool:
         """Whether this commit is older than `commit` and an ancestor of it; False if that is not known."""
         return commit != self.commit and self.repository.is_ancestor(self.commit, commit)
-
-    def close(self) -> None:
-        """Remove the repository."""
-        self._file.close()
-        self.repository.close()
 
     def _read_entries(self) -> Iterator[TreeEntry]:
         empty: set[str] = set()
@@ -193,7 +178,7 @@ def open_git(source: SkillSource, options: GitOptions | None = None) -> GitTree:
 
 
 def _opened(source: SkillSource, repository: GitRepository) -> GitTree:
-    meant, ref = _settled(source, repository)
+    ref = _ref(source, repository)
     repository.initialise("sha1" if len(ref.object_id) == _SHA1_DIGITS else "sha256")
     repository.fetch(ref.name or ref.commit)
     ids, outcome = repository.try_run("rev-parse", "FETCH_HEAD", "FETCH_HEAD^{commit}")
@@ -202,10 +187,10 @@ def _opened(source: SkillSource, repository: GitRepository) -> GitTree:
     object_id, commit = ids.decode().split()
     if not ref.name and commit != ref.commit:
         raise SourceUnreachable(str(source), f"gave the commit {commit}")
-    tree = GitTree(repository, meant, RemoteRef(ref.name, commit, object_id))
-    if meant.path and not any(entry.path.startswith(f"{meant.path}/") for entry in tree.entries):
+    tree = GitTree(repository, RemoteRef(ref.name, commit, object_id))
+    if source.path and not any(entry.path.startswith(f"{source.path}/") for entry in tree.entries):
         tree.close()
-        raise _no_path(meant, tree.entries)
+        raise _no_path(source, tree.entries)
     return tree
 
 
@@ -213,14 +198,14 @@ def remote_ref(source: SkillSource, options: GitOptions | None = None) -> Remote
     """Return the ref that a source means, with its present commit. Raises what `open_git` raises."""
     repository = GitRepository(source.location, str(source), options or GitOptions())
     try:
-        return _settled(source, repository)[1]
+        return _ref(source, repository)
     finally:
         repository.close()
 
 
-def _settled(source: SkillSource, repository: GitRepository) -> tuple[SkillSource, RemoteRef]:
+def _ref(source: SkillSource, repository: GitRepository) -> RemoteRef:
     asked = asked_for(source)
-    return settle(source, parse_refs(repository.list_refs(asked)) if asked else {})
+    return ref_of(source, parse_refs(repository.list_refs(asked)) if asked else {})
 
 
 def _no_path(source: SkillSource, entries: Sequence[TreeEntry]) -> SourceUnreachable:

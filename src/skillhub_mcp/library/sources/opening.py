@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archives import open_archive
+from skillhub_mcp.library.archives import ArchiveTree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
-from skillhub_mcp.library.sources.git_tree import GitTree, open_git
+from skillhub_mcp.library.sources.git_tree import open_git
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import BOUNDS, Bounds, Tree
 
@@ -54,14 +54,12 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
     path = os.path.join(options.working_directory, expand_home(source.location))
     # Whatever it is called: a directory may be named as an archive is, and an archive without its ending.
     if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):
-        return open_archive(path, source.location, options.bounds)
+        return ArchiveTree(path, source.location, options.bounds)
     return DirectoryTree(path, options.bounds)
 
 
-def settled(source: SkillSource, tree: Tree, options: OpenOptions) -> SkillSource:
-    """Return the source of a tree as it was found: with the ref that a page meant, or its whole path."""
-    if isinstance(tree, GitTree):
-        return tree.source
+def absolute(source: SkillSource, options: OpenOptions) -> SkillSource:
+    """Return a source on this machine with its whole path, and any other as it is."""
     if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
         path = os.path.join(options.working_directory, expand_home(source.location))
         return replace(source, location=os.path.abspath(path))

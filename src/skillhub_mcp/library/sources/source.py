@@ -76,7 +76,6 @@ class SkillSource:
 
     `location` is a path as it was typed, or a URL, in which `***` stands for what may be a secret in `query`. `ref` is
     a branch, tag or commit, `path` a directory within the source, `skills` the names that were asked for.
-    `ref_and_path` is both as a page's URL has them: only the repository knows where the ref ends.
     """
 
     kind: SourceKind
@@ -84,7 +83,6 @@ class SkillSource:
     ref: str = ""
     path: str = ""
     skills: tuple[str, ...] = ()
-    ref_and_path: str = ""
     query: str = field(default="", compare=False, repr=False)
 
     @property
@@ -99,11 +97,7 @@ class SkillSource:
 
     def __str__(self) -> str:
         location, place = self.location, f":{_escaped(self.path, '@#')}" if self.path else ""
-        if self.ref_and_path:
-            word = "tree" if location.startswith(f"https://{GITHUB}/") else "-/tree"
-            safe = _URL_CHARACTERS.replace("%", "")
-            location = f"{location.removesuffix('.git')}/{word}/{quote(self.ref_and_path, safe=safe)}"
-        elif name := forge_name(location, GITHUB):
+        if name := forge_name(location, GITHUB):
             location = f"github:{name}"
         elif name := forge_name(location, GITLAB):
             location = f"gitlab:{name}"
@@ -143,7 +137,7 @@ def may_be_ref(name: str) -> bool:
 
 def as_ref(source: SkillSource) -> SkillSource | None:
     """Return the source with `@WORD` read as `#WORD`, if WORD looks like a version, branch or commit."""
-    if source.kind is not SourceKind.GIT or source.ref or source.ref_and_path or len(source.skills) != 1:
+    if source.kind is not SourceKind.GIT or source.ref or len(source.skills) != 1:
         return None
     word = source.skills[0]
     return replace(source, ref=word, skills=()) if _LIKE_A_REF.match(word) and not _NO_REF.match(word) else None
@@ -248,7 +242,7 @@ def _with(source: SkillSource, *, ref: str = "", path: str = "", skills: Iterabl
     if ref and source.kind is not SourceKind.GIT:
         raise _Refusal("has no ref, being no repository", "leave it out, or write git+https://… for one")
     for what, given, own in (("ref", ref, source.ref), ("path", path, source.path)):
-        if given and (source.ref_and_path or own not in ("", given)):
+        if given and own not in ("", given):
             raise _Refusal(f"names another {what} than {given!r}", "name it once")
     names = dict.fromkeys((*source.skills, *skills))
     for name in names:
@@ -398,7 +392,7 @@ def _url(text: str, scheme: str, *, insecure: bool) -> SkillSource:
 
 
 def _page(address: SplitResult) -> SkillSource | None:
-    """Return the place of a repository that an http(s) URL shows by its form, if any. A ref may have slashes."""
+    """Return the place of a repository that an http(s) URL shows by its form, if any."""
     parts = [part for part in address.path.split("/") if part]
     netloc = address.netloc.removeprefix("www.")
     dashes = (at for at in range(2, len(parts) - 1) if parts[at] == "-" and parts[at + 1] in _PLACES | _FILES)
@@ -436,8 +430,7 @@ def _shown_place(scheme: str, netloc: str, repository: Sequence[str], shown: Seq
     if shown[:2] == ["releases", "tag"] and rest:
         return _with(found, ref=rest)
     if first and shown[0] in ("tree", "blob"):
-        is_known = not rest or first == "HEAD" or is_commit(first)
-        return _with(found, ref=first, path=rest) if is_known else replace(found, ref_and_path=place)
+        return _with(found, ref=first, path=rest)
     hint = "give the repository's URL, or a page of a branch or directory"
     raise _Refusal(f"is a page of a repository ({shown[0]}), and no place in it", hint)
 

@@ -154,9 +154,8 @@ def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bo
 
 def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
     """Return a skill of a tree as what is to be installed under a name."""
-    settled = tree.source if isinstance(tree, GitTree) else source
     description = found.skill.description if found.skill is not None else ""
-    return Incoming(name, tree, found.path, replace(settled, skills=()), title=found.name, description=description)
+    return Incoming(name, tree, found.path, replace(source, skills=()), title=found.name, description=description)
 
 
 def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:

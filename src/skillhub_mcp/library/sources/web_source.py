@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archives import open_archive
+from skillhub_mcp.library.archives import ArchiveTree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.download import Download, Downloader, NotThere, downloading, shown
 from skillhub_mcp.library.sources.opening import OpenOptions
@@ -37,36 +37,18 @@ log = logging.getLogger(__name__)
 _AT_ONCE = 6
 
 
-class WebTree(Tree):
-    """What a site gave: one artifact, or the skills of an index below their names. `close` removes it."""
+def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> Tree:
+    """Return what is at `url`: one artifact, or of an index the `skills` that were named, or all, below their names.
 
-    def __init__(self, tree: Tree, digests: Mapping[str, str], remove: Callable[[], None]) -> None:
-        self._tree = tree
-        self._digests = digests
-        self._remove = remove
-        self.entries = tree.entries
-
-    def tree_id(self, path: str) -> str:
-        """Return the digest of the artifact at `path`; empty for any other path."""
-        return self._digests.get(path, "")
-
-    def read(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of a file. Raises SourceUnreachable and ArchiveRefused."""
-        return self._tree.read(path)
-
-    def close(self) -> None:
-        """Remove what was fetched."""
-        self._tree.close()
-        self._remove()
-
-
-def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> WebTree:
-    """Return what is at `url`; of an index, the `skills` that were named, or all. Raises what `open_source` raises."""
+    Its ids are the digests of artifacts. Raises what `open_source` raises.
+    """
     with ExitStack() as fetched:
         directory = fetched.enter_context(scratch_directory("fetch"))
         with downloading(url, directory, options) as downloader:
             tree, digests = _fetch(url, skills, directory, downloader)
-        return WebTree(tree, digests, fetched.pop_all().close)
+        tree.ids = digests
+        tree.until_closed.push(fetched.pop_all())
+        return tree
 
 
 def _fetch(url: str, skills: Sequence[str], directory: str, downloader: Downloader) -> tuple[Tree, Mapping[str, str]]:
@@ -80,7 +62,7 @@ def _fetch(url: str, skills: Sequence[str], directory: str, downloader: Download
     index = None
     if isinstance(answer, Download):
         if answer.is_archive:
-            return open_archive(answer.path, shown(url)), {"": answer.digest}
+            return ArchiveTree(answer.path, shown(url)), {"": answer.digest}
         content = answer.content()
         if _is_skill(content):
             os.mkdir(place)
@@ -151,7 +133,7 @@ def _artifact(entry: SiteSkill, index_url: str, downloader: Downloader, director
     if entry.type is ArtifactKind.SKILL_MD:
         os.rename(download.path, os.path.join(place, SKILL_FILE))
     else:
-        with closing(open_archive(download.path, shown(entry.url))) as tree:
+        with closing(ArchiveTree(download.path, shown(entry.url))) as tree:
             for note in unpack_skill(tree, "", place, name=shown(entry.url)).notes:
                 log.warning("%s: %s", entry.name, note)
     return download.digest
