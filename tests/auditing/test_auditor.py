@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -89,8 +90,8 @@ def test_findings_are_kept_in_a_private_file(
         "",
         "{",
         "[]",
-        '{"format": 3, "rules": 0, "skills": {}}',
-        f'{{"format": 3, "rules": {RULES_VERSION}, "skills": [1]}}',
+        '{"format": 4, "rules": 0, "skills": {}}',
+        f'{{"format": 4, "rules": {RULES_VERSION}, "skills": [1]}}',
     ],
 )
 def test_a_damaged_or_outdated_file_is_replaced(tmp_path: Path, content: str) -> None:
@@ -137,13 +138,10 @@ def test_a_server_audits_in_the_background(write_skill: SkillWriter, hub_environ
     with hub_of(hub_environment | {"SKILLHUB_AUDIT": "block"}, background=True) as hub:
         hub.start()
         skill = hub.find("c0de-review")
-        auditor = hub.auditor
-        assert auditor is not None
         for _ in range(2_000):
             if len(found := hub.audited(skill)) > 1:
                 break
-            with auditor._wakened:
-                auditor._wakened.wait(0.005)
+            time.sleep(0.005)
         assert {one.rule for one in found} == {"download-run", "name-look-alike"}
 
 
@@ -199,7 +197,7 @@ def test_accepted_findings_are_silent_until_a_file_changes(
         )
         assert hub.load("one").warnings == ()
         assert [skill.name for skill in hub.skills()] == ["one"]
-        # Not read by the audit, but run by whoever is told to.
+        # The audit does not read this file, but the digest covers it.
         (directory / "node_modules").mkdir()
         (directory / "node_modules" / "x.js").write_text("more")
         with pytest.raises(SkillWithheld):

@@ -58,10 +58,10 @@ def test_benign_look_alikes_are_not_critical(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def audits(corpus: Path) -> list[SkillAudit]:
-    return [audit_skill(str(file.parent)) for file in sorted(corpus.rglob("SKILL.md"))[::3]]
+    return [audit_skill(str(file.parent)) for file in sorted(corpus.rglob("SKILL.md"))[::6]]
 
 
 def test_at_most_0_2_percent_of_real_skills_are_critical(audits: list[SkillAudit]) -> None:
-    assert len(audits) > 600
+    assert len(audits) > 300
     assert sum(one.has(Risk.CRITICAL) for one in audits) < 0.002 * len(audits)
     assert sum(one.has(Risk.HIGH) for one in audits) < 0.05 * len(audits)

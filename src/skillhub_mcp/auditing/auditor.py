@@ -1,4 +1,4 @@
-"""The audits of a hub's skills: kept, and made again when a skill is loaded or, in a server, has changed."""
+"""The audits of a hub's skills: kept, and repeated when a changed skill is loaded or, in a server, scanned."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 _FIRST_REST_SECONDS = 3.0
 _REST_FACTOR = 4
 _CLOSE_SECONDS = 2.0
-# Of a database that several libraries share, so many more than those of this one are kept.
+# So many audits of other libraries with the same database are kept.
 _KEPT_OF_OTHERS = 10_000
-# The first audit of a large library takes long: who stops it loses no more than these.
+# A server that is stopped during a long first audit loses no more than these.
 _MOST_UNSAVED = 500
 
 
 class Acceptance(Protocol):
-    """What a person accepted; one that is equal to another accepts the same."""
+    """The accepted findings; equal ones accept the same."""
 
     def accepted(self, digest: str, /) -> Collection[str]:
         """Return the ids of the rules whose findings are accepted in a skill of that digest."""
@@ -60,8 +60,9 @@ class Auditor:
         self._changes = 0
         self._unsaved: dict[str, KeptAudit] = {}
         self._followed: Sequence[Skill] = ()
-        self._wakened = threading.Condition()
-        self._waiting: Sequence[Skill] | None = None
+        self._waiting: Sequence[Skill] = ()
+        # Set if a newer list is waiting, or the hub closes.
+        self._wakened = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -70,7 +71,7 @@ class Auditor:
         kept = self._all().get(skill.directory)
         if kept is None or kept.stamp != _stamp(skill):
             return None
-        return self._told(skill, kept)
+        return self._unaccepted(skill, kept)
 
     def look(self, skill: Skill) -> tuple[AuditFinding, ...]:
         """Return the findings for `skill` as its files are now; audit it if one changed. Raises as `files_of` does."""
@@ -81,7 +82,7 @@ class Auditor:
         kept = self._all().get(skill.directory)
         if kept is None or (kept.stamp, kept.signature) != (_stamp(skill), now):
             kept = self._audit(skill, files, now, kept)
-        return self._told(skill, kept)
+        return self._unaccepted(skill, kept)
 
     def withholds(self, skill: Skill, *, now: bool = False) -> AuditFinding | None:
         """Return the critical finding for which `skill` is withheld, or None; with `now`, by its files as they are."""
@@ -94,7 +95,7 @@ class Auditor:
             except SkillHubError:
                 if now:
                     raise
-                # What cannot be had cannot be loaded either, before which it is asked for again.
+                # Loading will ask again, and fail.
                 return None
         return next((one for one in findings if one.severity is Risk.CRITICAL), None)
 
@@ -103,32 +104,31 @@ class Auditor:
         return self._changes, self._acceptance()
 
     def audit_all(self, skills: Iterable[Skill], *, most: int) -> int:
-        """Audit those of `skills` that were not yet, at most so many, and return how many are left."""
+        """Audit at most `most` of the skills without an audit, and return how many are left."""
         unknown = [skill for skill in skills if self.known(skill) is None]
         for skill in unknown[:most]:
             self.look(skill)
         return max(0, len(unknown) - most)
 
     def follow(self, skills: Sequence[Skill]) -> None:
-        """Audit what is new among `skills` in a thread behind the index."""
-        with self._wakened:
-            self._waiting = skills
+        """Audit the new ones among `skills` in a thread, after the index."""
+        self._waiting = skills
+        self._wakened.set()
+        with self._lock:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="skillhub-audit", daemon=True)
                 self._thread.start()
-            self._wakened.notify_all()
 
     def close(self) -> None:
         """Stop the thread, and keep what was found."""
-        with self._wakened:
-            self._closed = True
-            self._wakened.notify_all()
+        self._closed = True
+        self._wakened.set()
         if self._thread is not None:
             self._thread.join(_CLOSE_SECONDS)
         self._save()
 
     def catch_up(self, skills: Sequence[Skill]) -> None:
-        """Audit those of `skills` that were not yet, until a newer list is waiting or the hub closes."""
+        """Audit those of `skills` without an audit, until a newer list is waiting or the hub closes."""
         from skillhub_mcp.auditing.names import NamedSkill, look_alikes
 
         named = (NamedSkill(skill.directory, skill.name, skill.root) for skill in skills)
@@ -143,44 +143,39 @@ class Auditor:
                 log.debug("%s is not audited: %s", skill.name, error.message)
             if len(self._unsaved) >= _MOST_UNSAVED:
                 self._save()
-            rest = 0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)
-            with self._wakened:
-                self._wakened.wait_for(lambda: self._closed or self._waiting is not None, rest)
-                if self._closed or self._waiting is not None:
-                    break
+            if self._wakened.wait(0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)):
+                break
         self._save()
 
     def _run(self) -> None:
         # Read here, so that the first search need not.
         self._all()
-        rest = 0.0 if self.blocks else _FIRST_REST_SECONDS
         while True:
-            with self._wakened:
-                self._wakened.wait_for(lambda: self._closed or self._waiting is not None)
-                self._wakened.wait_for(lambda: self._closed, rest)
-                if self._closed:
-                    return
-                skills, self._waiting = self._waiting or (), None
-            self.catch_up(skills)
+            self._wakened.wait()
+            self._wakened.clear()
+            if self._closed:
+                return
+            if not self._wakened.wait(0.0 if self.blocks else _FIRST_REST_SECONDS):
+                self.catch_up(self._waiting)
 
     def _audit(self, skill: Skill, files: str, signature: str, before: KeptAudit | None) -> KeptAudit:
         from skillhub_mcp.auditing.audit import audit_skill
         from skillhub_mcp.auditing.kept import KeptAudit
 
         if not os.path.isdir(files):
-            # Its root is away: what is not there is no finding, and is audited when it is back.
+            # Its root is missing: it is audited when that is back.
             return KeptAudit("", "", ())
         kept = KeptAudit(_stamp(skill), signature, audit_skill(files).findings)
         known = self._all()
         with self._lock:
             known[skill.directory] = kept
             self._unsaved[skill.directory] = kept
-            # One whose audit is known for the first time was not served before it.
+            # A skill without an earlier audit was not served yet.
             if before is not None and before.findings != kept.findings:
                 self._changes += 1
         return kept
 
-    def _told(self, skill: Skill, kept: KeptAudit) -> tuple[AuditFinding, ...]:
+    def _unaccepted(self, skill: Skill, kept: KeptAudit) -> tuple[AuditFinding, ...]:
         findings = (*kept.findings, *self._alike.get(skill.directory, ()))
         acceptance = self._acceptance() if findings else None
         if acceptance is None:
@@ -218,8 +213,7 @@ class Auditor:
             try:
                 self._file.add(unsaved, most=len(self._followed) + _KEPT_OF_OTHERS)
             except OSError as error:
-                # A cache that cannot be written costs time at the next start, and nothing else.
-                log.debug("What the audit found is not kept: %s", error)
+                log.debug("The findings of the audit are not kept: %s", error)
 
 
 def _stamp(skill: Skill) -> str:

@@ -43,11 +43,12 @@ SCRIPTS = frozenset(
 _WINDOWS_SCRIPTS = frozenset((".scr", ".vbs", ".hta", ".lnk", ".jse", ".wsf"))
 _BYTECODE = frozenset((".pyc", ".pyo"))
 _FLAGS = 4
-# Endings of files that are not run.
-_NO_SCRIPTS = frozenset(
-    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3",
-     ".mp4", ".wav", ".zip", ".gz", ".docx", ".xlsx", ".pptx", ".csv", ".json", ".css")
+MEDIA = frozenset(
+    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3", ".mp4",
+     ".wav", ".zip", ".gz", ".tgz", ".xz", ".7z", ".rar", ".docx", ".xlsx", ".pptx", ".parquet", ".pyc")
 )  # fmt: skip
+# Endings of files that are not run.
+_NO_SCRIPTS = MEDIA | {".svg", ".csv", ".json", ".css"}
 _INSTALLS = ("preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare")
 _REACHES_OUT = re.compile(
     r"(?i)\b(?:curl|wget|nc|iwr|base64|bash -c|sh -c|eval|powershell|node -e|python3? -c)\b|https?://"

@@ -1,19 +1,20 @@
-"""Earlier findings, in a file beside the index. A damaged file, or one that other rules wrote, counts as empty."""
+"""Earlier findings, in a file beside the index. A damaged file, or one of other rules, counts as empty."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from pydantic import TypeAdapter
+
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import make_private_directory
-from skillhub_mcp.auditing.rules import AUDIT_RULES, RULES_VERSION, AuditFinding, Risk
+from skillhub_mcp.auditing.rules import RULES_VERSION, AuditFinding
 
 KEPT_FILE = "audit.json"
-_FORMAT = 3
+_FORMAT = 4
 _MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -26,6 +27,16 @@ class KeptAudit:
     findings: tuple[AuditFinding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    format: int
+    rules: int
+    skills: dict[str, KeptAudit]
+
+
+_CONTENT = TypeAdapter(_Content)
+
+
 class KeptFile:
     """The file at `path`. If two processes write it at once, the skills of one are audited again."""
 
@@ -36,16 +47,14 @@ class KeptFile:
         """Return the audits by the skills' directories, the last written at the end."""
         try:
             with open(self._path, "rb") as file:
-                written = json.loads(file.read(_MAX_BYTES))
-            if (written["format"], written["rules"]) != (_FORMAT, RULES_VERSION):
-                return {}
-            return {str(directory): _audit(*one) for directory, one in written["skills"].items()}
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            # Costs an audit of each skill, and is replaced by the next write.
+                content = _CONTENT.validate_json(file.read(_MAX_BYTES))
+        except (OSError, ValueError):
+            # The skills are audited again, and the next write replaces the file.
             return {}
+        return content.skills if (content.format, content.rules) == (_FORMAT, RULES_VERSION) else {}
 
     def add(self, audits: Mapping[str, KeptAudit], *, most: int) -> None:
-        """Write what was found in more skills, and at most so many in all. Raises OSError."""
+        """Add the audits of more skills, and keep at most `most` in all. Raises OSError."""
         kept = self.read()
         for directory in audits:
             kept.pop(directory, None)
@@ -54,28 +63,11 @@ class KeptFile:
         self._write(dict(islice(kept.items(), max(0, len(kept) - most), None)))
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
-        """Remove what was found in directories that are forgotten. Raises OSError."""
+        """Remove the audits of directories for which `is_forgotten` is true. Raises OSError."""
         kept = self.read()
         staying = {directory: one for directory, one in kept.items() if not is_forgotten(directory)}
         if len(staying) < len(kept):
             self._write(staying)
 
-    def _write(self, audits: Mapping[str, KeptAudit]) -> None:
-        skills = {directory: _row(one) for directory, one in audits.items()}
-        written = {"format": _FORMAT, "rules": RULES_VERSION, "skills": skills}
-        atomic_write(self._path, json.dumps(written, separators=(",", ":")).encode(), mode=0o600)
-
-
-def _row(audit: KeptAudit) -> list[object]:
-    findings = [[one.rule, one.severity.value, one.message, one.path, one.line] for one in audit.findings]
-    return [audit.stamp, audit.signature, findings]
-
-
-def _audit(stamp: str, signature: str, findings: list[list[object]]) -> KeptAudit:
-    return KeptAudit(str(stamp), str(signature), tuple(_finding(*one) for one in findings))
-
-
-def _finding(rule: object, severity: object, message: object, path: object, line: object) -> AuditFinding:
-    if rule not in AUDIT_RULES or not isinstance(line, int | None):
-        raise ValueError(rule)
-    return AuditFinding(str(rule), Risk(severity), str(message), str(path), line)
+    def _write(self, audits: dict[str, KeptAudit]) -> None:
+        atomic_write(self._path, _CONTENT.dump_json(_Content(_FORMAT, RULES_VERSION, audits)), mode=0o600)
