@@ -23,7 +23,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, project_rules_file, rules_file
-from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, in_force
+from skillhub_mcp.policy.rules import NO_RULES, Decision, PermissionRule, Rules, RunRights
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.visibility import Visibility
@@ -39,7 +39,7 @@ def skill(write_skill: SkillWriter, skills_dir: Path) -> Skill:
 
 
 def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[PermissionRule, ...] = ()) -> Policy:
-    return Policy(Visibility(), rules=in_force(Rules(deny, allow)))
+    return Policy(Visibility(), rules=Rules(deny, allow))
 
 
 def brought(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
@@ -65,8 +65,9 @@ def test_only_available_skills_are_offered(skill: Skill, trust: Trust) -> None:
         replace(policy, caller=Visibility(frozenset({"other"}))),
         replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)),
         replace(policy, trust=TrustMode.NONE),
-        replace(policy, rules=in_force(Rules(denied))),
-        replace(policy, rules=in_force(None, Rules(denied))),
+        replace(policy, rules=Rules(others=Decision.DENY)),
+        replace(policy, rules=Rules(denied)),
+        replace(policy, rules=replace(NO_RULES, then=Rules(denied))),
         replace(policy, unreadable=UnreadableRules("rules", "/x", "broken")),
     ):
         assert each.offers(one) is (each.availability(one) is Availability.ON)
@@ -227,7 +228,7 @@ def test_project_rules_do_not_replace_the_users(tmp_path: Path, skill: Skill) ->
     files = RuleFiles(rules_file(str(own)), project_rules_file(str(its), root=str(tmp_path)))
 
     def decided() -> Decision:
-        return files.read()[0].with_project.decide(Action.LOAD, (skill.alias,))
+        return files.read()[0].decide(Action.LOAD, (skill.alias,))
 
     assert decided() is Decision.ALLOW
     its.write_text('{"permissions": {"allow": [{"tool": "skill_load"}]}}', encoding="utf-8")
@@ -304,7 +305,7 @@ def test_mode_ask_requires_consent_for_untrusted_skills(skill: Skill) -> None:
     awaiting = brought(skill)
     assert policy.offers(awaiting)
     # A rule by name does not allow it: another skill may get that name.
-    allowed = replace(policy, rules=in_force(Rules(allow=(PermissionRule("skill_load", "pdf-tools"),))))
+    allowed = replace(policy, rules=Rules(allow=(PermissionRule("skill_load", "pdf-tools"),)))
     for each in (policy, allowed):
         for action in (Action.LOAD, Action.READ):
             with pytest.raises(ConfirmationRequired) as caught:
@@ -419,7 +420,7 @@ def test_permission_to_run_is_for_the_allowed_digest(skill: Skill) -> None:
         policy.check_run(skill, digest=lambda: OTHER)
     assert (caught.value.changed, caught.value.digest) == (True, OTHER)
     # Also if other skills are allowed.
-    lenient = replace(policy, rules=in_force(replace(policy.rules.own, others=Decision.ALLOW)))
+    lenient = replace(policy, rules=replace(policy.rules, others=Decision.ALLOW))
     with pytest.raises(ConfirmationRequired):
         lenient.check_run(skill, digest=lambda: OTHER)
     assert with_rules(allow=(replace(RUN_PDF, digest=None),)).check_run(skill, digest=lambda: OTHER) == RunRights()
@@ -441,7 +442,7 @@ def test_only_the_user_can_allow_network_and_packages(skill: Skill) -> None:
     assert check(policy, skill) == RunRights(network=True, packages=True, named=True)
     assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
     # A project's rules allow neither.
-    alone = replace(policy, rules=in_force(None, Rules(allow=(more,))))
+    alone = replace(policy, rules=replace(NO_RULES, then=Rules(allow=(more,))))
     assert alone.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility())):
         with pytest.raises(ConfirmationRequired, match=r"fetches packages \(pypdf\)") as caught:

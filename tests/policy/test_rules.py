@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,10 @@ from hypothesis import strategies as st
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.policy.rules import (
     NO_RULES,
-    NOTHING_RULED,
     Decision,
     ListedRule,
     PermissionRule,
     Rules,
-    in_force,
     parse_rules,
     rules_text,
 )
@@ -26,6 +25,10 @@ from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, TOOLS, Action
 LOAD_A = PermissionRule("skill_load", "a")
 LOAD_B = PermissionRule("skill_load", "b")
 LOAD_ANY = PermissionRule("skill_load")
+
+
+def in_force(own: Rules | None, project: Rules | None) -> Rules:
+    return replace(own or NO_RULES, then=project)
 
 
 def written(**lists: Any) -> str:
@@ -53,7 +56,6 @@ def test_deny_beats_allow_beats_confirm(
 
 def test_everything_is_allowed_without_rules() -> None:
     assert {NO_RULES.decide(act, ("a",)) for act in Action} == {Decision.ALLOW}
-    assert in_force(None) == NOTHING_RULED
 
 
 @pytest.mark.parametrize("tool", TOOLS[Action.LOAD])
@@ -202,13 +204,13 @@ def test_an_invalid_selector_is_rejected(rule: dict[str, Any], reason: str) -> N
 
 def test_project_rules_can_only_narrow_the_users_rules() -> None:
     own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(PermissionRule("skill_load", "b"),), allow=(LOAD_ANY,))
-    both = in_force(own, foreign).with_project
+    both = in_force(own, foreign)
     assert [both.decide(Action.LOAD, (name,)) for name in "abc"] == [
         Decision.DENY,
         Decision.DENY,
         Decision.CONFIRM,
     ]
-    alone = in_force(None, foreign).with_project
+    alone = in_force(None, foreign)
     assert [alone.decide(Action.LOAD, (name,)) for name in "abc"] == [
         Decision.ALLOW,
         Decision.DENY,
@@ -231,7 +233,7 @@ def test_others_allow_limits_rules_to_the_named_skills() -> None:
 def test_a_project_decides_about_skills_that_the_user_left_open() -> None:
     own = Rules(allow=(LOAD_A,), confirm=(LOAD_B,), others=Decision.ALLOW)
     foreign = Rules(deny=(PermissionRule("search_skills"),), allow=(LOAD_B, PermissionRule("skill_load", "c")))
-    both = in_force(own, foreign).with_project
+    both = in_force(own, foreign)
     assert [both.decide(Action.LOAD, (name,)) for name in "abcd"] == [
         Decision.ALLOW,
         # A project cannot allow what the user wants to confirm.
@@ -292,7 +294,7 @@ ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 )
 def test_project_rules_never_permit_more(own: Rules | None, foreign: Rules, name: str, act: Action) -> None:
     def rank(foreign: Rules | None) -> int:
-        return ORDER.index(in_force(own, foreign).with_project.decide(act, (name,)))
+        return ORDER.index(in_force(own, foreign).decide(act, (name,)))
 
     assert rank(foreign) <= rank(None)
 
@@ -307,7 +309,7 @@ def test_a_remembered_consent_never_permits_less(
     foreign: Rules | None, name: str, act: Action, remembered: PermissionRule
 ) -> None:
     def rank(own: Rules | None) -> int:
-        return ORDER.index(in_force(own, foreign).with_project.decide(act, (name,)))
+        return ORDER.index(in_force(own, foreign).decide(act, (name,)))
 
     first = Rules(allow=(remembered,), others=Decision.ALLOW)
     assert rank(first) >= rank(None)

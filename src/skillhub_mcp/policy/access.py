@@ -1,20 +1,19 @@
 """Access to skills: filters, choices and rules combined into one policy, read again when their files change.
 
-A caller may have a filter of their own, which narrows the server's. `server.callers` knows who calls; only this module
-applies their filter. What an excluded skill answers to a tool or a command (`errors` has the sentences;
-`publishing.publisher` answers that the URI is unknown in every case but SKILL_CHANGED):
+A caller's filter narrows the server's. The errors for an excluded skill (`publishing.publisher` reports an unknown URI
+instead, except for SKILL_CHANGED):
 
 the caller's filter hides it           SKILL_NOT_FOUND, as if it did not exist
 the server's filter excludes it        SKILL_DISABLED
-a person switched it off               SKILL_DISABLED
+a choice switches it off               SKILL_DISABLED
 it awaits trust, which is required     SKILL_UNTRUSTED
 the rules of its project are broken    POLICY_UNREADABLE
 a rule denies the action               PERMISSION_DENIED
 the audit withholds it                 SKILL_WITHHELD
-its files are not those of its lock    SKILL_CHANGED, or LOCK_UNREADABLE, where such are withheld
+its files differ from its lock file    SKILL_CHANGED, or LOCK_UNREADABLE, if such skills are withheld
 there are rules, and none allows it    CONFIRMATION_REQUIRED, unless the user agrees
 
-What a project brings decides about the skills that it brings, and about no other.
+A project's rules affect only its own skills.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import PolicyFile
-from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInForce, RunRights, in_force
+from skillhub_mcp.policy.rules import NO_RULES, Decision, Rules, RunRights
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action, rule_tool
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.visibility import Visibility
@@ -60,7 +59,7 @@ EVERY_SKILL = Visibility()
 
 
 class Grant(NamedTuple):
-    """What a person agreed to in a session; to run commands, of the files of one `digest` and for `packages`."""
+    """The user's consent in a session; for running, to the files of one `digest` and to `packages`."""
 
     action: Action
     directory: str
@@ -72,12 +71,12 @@ NOTHING_GRANTED: frozenset[Grant] = frozenset()
 
 
 def load_grant(skill: Skill) -> frozenset[Grant]:
-    """Return the grant that having been given a skill's instructions amounts to."""
+    """Return the grant that a client has for a skill that it loaded."""
     return frozenset({Grant(Action.LOAD, skill.directory)})
 
 
 class Availability(str, Enum):
-    """Whether a skill is served, or why not. UNDECIDED: the rules of the project that brings it cannot be read."""
+    """Whether a skill is served, or why not. UNDECIDED: the rules of its project cannot be read."""
 
     ON = "on"
     OFF = "off"
@@ -91,14 +90,14 @@ class Availability(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRules:
-    """A project's file of rules that cannot be used: the words of the error."""
+    """Why a project's rules cannot be used."""
 
     what: str
     path: str
     reason: str
 
     def as_error(self) -> PolicyUnreadable:
-        """Return the error for a skill that this project brings."""
+        """Return the error for a skill of the project."""
         fix = "fix or remove it; the skills that the project brings are not loaded until then"
         return PolicyUnreadable(self.what, path=self.path, reason=self.reason, fix=fix)
 
@@ -114,7 +113,7 @@ class Policy:
 
     visibility: Visibility
     choices: Choices = NO_CHOICES
-    rules: RulesInForce = NOTHING_RULED
+    rules: Rules = NO_RULES
     project: str = ""
     asks: bool = True
     caller: Visibility = EVERY_SKILL
@@ -155,9 +154,9 @@ class Policy:
 
     @cached_property
     def _keeps_none_back(self) -> bool:
-        """Whether only the audit and a lock can withhold the person's own skills, so that rules need not be asked."""
-        limited = self.visibility.limits or self.caller.limits
-        return not limited and self.choices == NO_CHOICES and not self.rules.own.deny and self.rules.own.then is None
+        """Whether only the audit and a lock file can withhold the user's own skills."""
+        limited = self.visibility.limits or self.caller.limits or self.choices != NO_CHOICES
+        return not limited and not self.rules.deny and self.rules.others is not Decision.DENY
 
     def check(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
         """Return if `action` is permitted on `skill`, given what was `granted` in the session. Raises SkillHubError."""
@@ -231,11 +230,11 @@ class Policy:
             raise RunNotPermitted
         replace(self, asks=False).check(skill, Action.RUN)
         found = digest()
-        # A project gives its skills no rights beside being run.
-        rights = self.rules.own.run_rights(terms_of(skill), digest=found)
+        # A project's rules allow neither network nor packages.
+        rights = self.rules.run_rights(terms_of(skill), digest=found)
         wanted = tuple(packages())
         agreed = [grant for grant in granted if grant[:3] == (Action.RUN, skill.directory, found)]
-        # To run what a repository brings is more than to read it: it waits for trust, or for leave to run these files.
+        # A project's commands need trust, or permission for these files.
         untrusted = skill.awaits_trust and not agreed and not rights.named
         allowed = self.decide(Action.RUN, skill, digest=found) is Decision.ALLOW or bool(agreed)
         unpermitted = () if rights.packages or any(grant.packages for grant in agreed) else wanted
@@ -262,15 +261,15 @@ class Policy:
         """Return if `tool` may be called at all. Raises PermissionDenied and RunNotPermitted."""
         if not self.may_run and TOOL_ACTIONS.get(tool) is Action.RUN:
             raise RunNotPermitted
-        if self.rules.own.denies_tool(tool):
+        if self.rules.denies_tool(tool):
             raise PermissionDenied(tool)
 
     def decide(self, action: Action, skill: Skill, *, digest: str | None = None) -> Decision:
-        """Return the rules' decision. A project's rules deny no skill that its person switched on."""
-        rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
-        # Allowing a name does not allow what a project puts under it. Leave to run is for a digest anyway.
+        """Return the decision of the rules. A project's rules cannot deny a skill that the user switched on."""
+        # A rule for a name does not allow an untrusted skill of that name. Rules for running have a digest.
         is_meant = not skill.awaits_trust or action is Action.RUN
-        return rules.decide(action, terms_of(skill), digest=digest, is_meant=is_meant)
+        with_project = self.heeds_project(skill)
+        return self.rules.decide(action, terms_of(skill), digest=digest, is_meant=is_meant, with_project=with_project)
 
     def heeds_project(self, skill: Skill) -> bool:
         """Whether the project's rules are about `skill`."""
@@ -278,7 +277,7 @@ class Policy:
 
 
 class RulesAt(NamedTuple):
-    """The path of a file of rules, and its rules. One `of_project` concerns the skills that the project brings."""
+    """A file of rules and its path. One `of_project` concerns only that project's skills."""
 
     path: str
     rules: Rules
@@ -287,7 +286,7 @@ class RulesAt(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleFiles:
-    """The files of rules: the person's own, and that of a project, for the skills that it brings."""
+    """The user's file of rules, and a project's for its own skills."""
 
     own: PolicyFile[Rules]
     project: PolicyFile[Rules] | None = None
@@ -300,19 +299,19 @@ class RuleFiles:
             return UnreadableRules(error.what, error.path, error.reason)
 
     def usable(self) -> tuple[RulesAt, ...]:
-        """Return every file whose rules can be used, the person's first. Raises PolicyUnreadable for theirs."""
+        """Return the files with valid rules, the user's first. Raises PolicyUnreadable for the user's."""
         own, of_project = self.own.read(), self.read_project()
         files = [] if own is None else [RulesAt(self.own.path, own, of_project=False)]
         if self.project is not None and isinstance(of_project, Rules):
             files.append(RulesAt(self.project.path, of_project, of_project=True))
         return tuple(files)
 
-    def read(self) -> tuple[RulesInForce, UnreadableRules | None]:
-        """Return the rules in force, and why a project's are not. Raises PolicyUnreadable for the person's."""
-        own, of_project = self.own.read(), self.read_project()
+    def read(self) -> tuple[Rules, UnreadableRules | None]:
+        """Return the rules in force, and why a project's are not. Raises PolicyUnreadable for the user's."""
+        own, of_project = self.own.read() or NO_RULES, self.read_project()
         if isinstance(of_project, UnreadableRules):
-            return in_force(own), of_project
-        return in_force(own, of_project), None
+            return own, of_project
+        return replace(own, then=of_project), None
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ NOT_GIVEN = object()
 class Token:
     """One token: its name, its SHA-256 in hexadecimal, the skills that it gives access to, and whether to run them.
 
-    `expires` is the last day on which it is accepted, if there is one. Tokens of one `group` are revoked together.
+    `expires` is the last day on which it is accepted. Tokens of one `group` are revoked together. Raises BadJson.
     """
 
     name: str
@@ -37,6 +37,15 @@ class Token:
     may_run: bool = False
     expires: str = ""
     group: str = ""
+
+    def __post_init__(self) -> None:
+        of_letters = "of 1 to 64 letters, digits, dots, hyphens and underscores"
+        if not _NAME.fullmatch(self.name):
+            raise BadJson(f"{self.name!r} is not a name {of_letters}")
+        if self.group and not _NAME.fullmatch(self.group):
+            raise BadJson(f"{self.group!r} is not a group {of_letters}")
+        if self.expires and not _is_day(self.expires):
+            raise BadJson(f"{self.expires!r} is not a day such as 2027-01-31")
 
     def is_accepted_on(self, day: date) -> bool:
         """Whether the token has not expired."""
@@ -85,8 +94,6 @@ def make_token(
     name: str, visibility: Visibility, *, may_run: bool = False, expires: str = "", group: str = ""
 ) -> tuple[Token, str]:
     """Return a new token and its secret, which is not stored anywhere. Raises BadJson for an invalid name or day."""
-    _check_name(name)
-    _check_rest(expires, group)
     # Scanners for leaked secrets recognise a token by its prefix.
     secret = _PREFIX + secrets.token_urlsafe(32)
     today = date.today().isoformat()  # noqa: DTZ011 - the person's day
@@ -142,35 +149,25 @@ def _parse_token(place: str, value: object) -> Token:
     if unknown:
         raise BadJson(f"{place} has the unknown key {unknown[0]!r}; only skills and categories narrow a token")
     may_run = may_run_of(value.get("may_run", NOT_GIVEN), f"{place}: ")
-    name, digest, created = value.get("name"), value.get("sha256"), value.get("created", "")
-    if not isinstance(name, str) or not isinstance(created, str):
-        raise BadJson(f"{place}: name and created must be text")
+    digest = value.get("sha256")
+    name, created, expires, group = (value.get(key, "") for key in ("name", "created", "expires", "group"))
+    if not all(isinstance(text, str) for text in (name, created, expires, group)):
+        raise BadJson(f"{place}: name, created, expires and group must be text")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise BadJson(f"{place}: sha256 must be 64 hexadecimal digits in lower case")
     try:
-        _check_name(name)
         # A list that is present and empty, or null, must not mean every skill.
         visibility = filter_of(*(value.get(key, NOT_GIVEN) for key in ("skills", "categories")))
-        expires, group = _check_rest(value.get("expires", ""), value.get("group", ""))
+        return Token(name, digest, visibility, created, may_run, expires, group)
     except BadJson as error:
         raise BadJson(f"{place}: {error}") from error
-    return Token(name, digest, visibility, created, may_run, expires, group)
 
 
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise BadJson(f"{name!r} is not a name of 1 to 64 letters, digits, dots, hyphens and underscores")
-
-
-def _check_rest(expires: object, group: object) -> tuple[str, str]:
-    if not isinstance(group, str) or (group and not _NAME.fullmatch(group)):
-        raise BadJson(f"{group!r} is not a group of 1 to 64 letters, digits, dots, hyphens and underscores")
+def _is_day(text: str) -> bool:
     try:
-        if isinstance(expires, str) and (not expires or date.fromisoformat(expires).isoformat() == expires):
-            return expires, group
+        return date.fromisoformat(text).isoformat() == text
     except ValueError:
-        pass
-    raise BadJson(f"{expires!r} is not a day such as 2027-01-31")
+        return False
 
 
 def _parse_names(what: str, value: object) -> Sequence[str]:

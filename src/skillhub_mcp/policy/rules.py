@@ -1,11 +1,11 @@
 """Rules that deny or allow actions on skills, or require confirmation: deny beats allow beats confirm. Pure.
 
-Rule 1: a file that is not understood is refused, so that a rule never permits more than was written.
+Rule 1: an invalid file is rejected, so that a rule never permits more than was written.
 Rule 2: denying one action also denies those that depend on it: a skill that must not be loaded is not read or run.
 Rule 3: permission to load includes the skill's files, and never its commands.
-Rule 4: what a file's rules do not decide needs confirmation, unless the file leaves the others as they are.
+Rule 4: other skills need confirmation, unless the file's `others` says otherwise.
 Rule 5: a rule that allows running may name the digest of the skill's files; of other files it asks for confirmation.
-Rule 6: network and packages are what a person allows beside running, for one skill; a project's rules never do.
+Rule 6: only the user's rules allow network and packages, for one skill.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 
 from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.policy.tool_actions import ALLOWING, DENYING, TOOL_ACTIONS, Action
-from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.selectors import is_rule_selector, is_selector, selects
 
@@ -63,17 +62,14 @@ class PermissionRule:
 
     def as_json(self) -> dict[str, object]:
         """Return the rule as a file holds it."""
+        key = "select" if is_selector(self.skill_name or "") else "skill_name"
         return {
             "tool": self.tool,
-            **({} if self.skill_name is None else {self._key: self.skill_name}),
+            **({} if self.skill_name is None else {key: self.skill_name}),
             **({} if self.digest is None else {"digest": self.digest}),
             **({"network": True} if self.network else {}),
             **({"packages": True} if self.packages else {}),
         }
-
-    @property
-    def _key(self) -> str:
-        return "select" if is_selector(self.skill_name or "") else "skill_name"
 
     def fits(self, digest: str | None) -> bool:
         """Whether the rule is about files of that digest; None stands for any."""
@@ -82,7 +78,7 @@ class PermissionRule:
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """A rule, and the list of its file that it stands in: `deny`, `allow` or `confirm`."""
+    """A rule, and its list in the file: `deny`, `allow` or `confirm`."""
 
     verdict: str
     rule: PermissionRule
@@ -100,7 +96,7 @@ class RunRights:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules of a file, or those in force. `others` decides what no rule does; ALLOW leaves it to the rules `then`.
+    """Rules of a file. `others` decides about the other skills; ALLOW leaves them to `then`, the project's rules.
 
     `kept` is what else the file holds.
     """
@@ -119,21 +115,23 @@ class Rules:
         *,
         digest: str | None = None,
         is_meant: bool = True,
+        with_project: bool = True,
     ) -> Decision:
-        """Return what the rules decide about `action` on a skill with those `names`; a denial always counts."""
+        """Return what the rules decide about `action` on a skill with those `names`; a denial always counts.
+
+        Unless it `is_meant`, these rules allow nothing; unless `with_project`, those `then` do not count.
+        """
+        layers = (self,) if self.then is None or not with_project else (self, self.then)
         denying = DENYING[action]
-        if any(rule.applies_to(denying, names) for layer in self._layers for rule in layer.deny):
+        if any(rule.applies_to(denying, names) for layer in layers for rule in layer.deny):
             return Decision.DENY
-        for layer in self._layers:
+        for layer in layers:
             counting = names if is_meant or layer is not self else ()
             allowing = [rule for rule in layer.allow if rule.applies_to(ALLOWING[action], counting)]
             if any(rule.fits(digest) for rule in allowing):
                 return Decision.ALLOW
-            if allowing:
-                return Decision.CONFIRM
             # What may be loaded with consent only is not run without it.
-            confirmed = any(rule.applies_to(denying, names) for rule in layer.confirm)
-            if confirmed:
+            if allowing or any(rule.applies_to(denying, names) for rule in layer.confirm):
                 return Decision.CONFIRM
             if layer.others is not Decision.ALLOW:
                 return layer.others
@@ -179,29 +177,10 @@ class Rules:
 
     def denies_tool(self, tool: str) -> bool:
         """Whether `tool` may not be called at all, for any skill."""
-        return any(rule.tool == tool and rule.skill_name is None for layer in self._layers for rule in layer.deny)
-
-    @property
-    def _layers(self) -> tuple[Rules, ...]:
-        return (self,) if self.then is None else (self, self.then)
+        return any(rule.tool == tool and rule.skill_name is None for rule in self.deny)
 
 
 NO_RULES = Rules(others=Decision.ALLOW)
-
-
-@dataclass(frozen=True, slots=True)
-class RulesInForce:
-    """The person's `own` rules, and `with_project`, these and then the project's, for the skills that it brings."""
-
-    own: Rules = NO_RULES
-    with_project: Rules = NO_RULES
-
-    def about(self, skill: Skill) -> Rules:
-        """Return the rules that decide about `skill`."""
-        return self.own if skill.trust is Trust.OWN else self.with_project
-
-
-NOTHING_RULED = RulesInForce()
 
 
 def parse_rules(text: str) -> Rules:
@@ -227,12 +206,6 @@ def rules_text(rules: Rules) -> str:
         lists.setdefault(one.verdict, []).append(one.rule.as_json())
     content = {**rules.kept, "permissions": {**lists, OTHERS: rules.others.value}}
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
-    """Return the person's rules, then a project's, which concern only the skills that it brings."""
-    own = NO_RULES if own is None else own
-    return RulesInForce(own, own if project is None else replace(own, then=project))
 
 
 def _parse_list(name: str, value: object) -> tuple[PermissionRule, ...]:

@@ -71,9 +71,8 @@ def _filter_problems(
     known: KnownNames, visibility: Visibility, about: tuple[str, str], *, verb: str, empty: str
 ) -> tuple[Problem, ...]:
     """Return the unknown names of a filter. With names of skills, its categories have no effect."""
-    if visibility.names is not None:
-        unknown, kind, subject = known.unknown_skills(visibility.names), "skills", about[0]
-    else:
+    unknown, kind, subject = known.unknown_skills(visibility.names or ()), "skills", about[0]
+    if visibility.names is None:
         unknown, kind, subject = known.unknown_categories(visibility.categories or ()), "categories", about[1]
     if visibility.is_empty:
         what, fix = f"is set and names nothing: {empty}", "name something, or unset it to serve every skill"

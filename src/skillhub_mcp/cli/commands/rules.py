@@ -146,7 +146,7 @@ def _show(files: RuleFiles, options: Mapping[str, str], *, as_json: bool) -> int
 
 def _others(files: RuleFiles) -> tuple[Decision, Decision]:
     """Return what is decided about loading and running skills without a rule."""
-    own = files.read()[0].own
+    own = files.own.read() or NO_RULES
     return own.decide(Action.LOAD, ()), own.decide(Action.RUN, ())
 
 
@@ -154,7 +154,7 @@ def _others_text(files: RuleFiles) -> str:
     if files.own.read() is None and files.read_project() is None:
         return "No rules: everything is allowed."
     load, run = _others(files)
-    every = "Every other skill" if any(one.rule.skill_name for one in files.read()[0].own.listed()) else "Every skill"
+    every = "Every other skill" if any(one.rule.skill_name for one in files.read()[0].listed()) else "Every skill"
     said = {Decision.DENY: "is denied", Decision.ALLOW: "is allowed", Decision.CONFIRM: "requires your consent"}
     if load in (run, Decision.DENY):
         return f"{every} {said[load]}."
