@@ -120,9 +120,7 @@ def test_the_corpus_is_indexed_and_searched(hub: SkillHub) -> None:
 
 
 @pytest.mark.parametrize(("file", "field"), [("queries.jsonl", "text"), ("agent_queries.jsonl", "query")])
-def test_the_median_answer_has_at_most_2_500_bytes(
-    hub: SkillHub, corpus: Path, file: str, field: str
-) -> None:
+def test_the_median_answer_has_at_most_2_500_bytes(hub: SkillHub, corpus: Path, file: str, field: str) -> None:
     questions = (corpus.parents[1] / "eval" / file).read_text(encoding="utf-8").splitlines()
     answers = [hub.search(json.loads(question)[field]) for question in questions]
     sizes = [len(compact_json(search_result(answer, every=False)).encode()) for answer in answers]

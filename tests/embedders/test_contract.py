@@ -147,9 +147,7 @@ def test_an_invalid_embedding_is_refused(
         make().embed_query("x")
 
 
-def test_large_and_small_numbers_are_normalised(
-    make: MakeEmbedder, api: EmbeddingApi, provider: Provider
-) -> None:
+def test_large_and_small_numbers_are_normalised(make: MakeEmbedder, api: EmbeddingApi, provider: Provider) -> None:
     for number in (1.3e154, 1e-200):
         vectors = [[number, number]]
         api.answer_with(openai_answer(vectors) if provider == "openai" else gemini_answer(vectors))

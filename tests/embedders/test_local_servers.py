@@ -39,9 +39,7 @@ def unit(text: str) -> list[float]:
     return [number / length for number in vector]
 
 
-def test_all_texts_get_vectors_whatever_the_batch_limit(
-    embedder: RemoteEmbedder, api: EmbeddingApi
-) -> None:
+def test_all_texts_get_vectors_whatever_the_batch_limit(embedder: RemoteEmbedder, api: EmbeddingApi) -> None:
     vectors = embedder.embed_documents(SHORT)
     assert all(vector == pytest.approx(unit(text), abs=1e-6) for text, vector in zip(SHORT, vectors, strict=True))
     assert "dimensions" not in api.requests[0].body
@@ -57,9 +55,7 @@ def test_only_texts_that_are_too_long_are_shortened(embedder: RemoteEmbedder) ->
     assert embedder.embed_query(LONG) == pytest.approx(unit(LONG), abs=0.05)
 
 
-def test_other_refusals_fail_after_few_requests(
-    embedder: RemoteEmbedder, api: EmbeddingApi
-) -> None:
+def test_other_refusals_fail_after_few_requests(embedder: RemoteEmbedder, api: EmbeddingApi) -> None:
     api.recover()
     api.fail_always(400)
     with pytest.raises(EmbeddingError, match="HTTP status 400"):

@@ -259,7 +259,9 @@ def test_an_unusable_model_is_reported_with_cause_and_fix(tmp_path: Path, case: 
         embedder.embed_documents(["pdf"])
 
 
-def test_a_missing_runtime_is_reported_with_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_runtime_is_reported_with_the_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(EmbeddingError, match="onnxruntime") as caught:
         OnnxEmbedder(str(encoder(tmp_path))).embed_query("pdf")

@@ -20,6 +20,7 @@ from functools import partial
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ArchiveRefused, IntegrityFailed, SourceUnreachable
+from skillhub_mcp.library.archives import open_tar
 from skillhub_mcp.library.sources.git import GitOptions, GitRepository, last_line
 from skillhub_mcp.library.sources.source import SkillSource, is_commit, may_be_ref
 from skillhub_mcp.library.tree import BOUNDS, PIECE_BYTES, Tree, TreeEntry, TreeEntryKind, in_order
