@@ -241,7 +241,7 @@ def test_a_recorded_directory_that_is_gone_is_reported_with_the_command_that_for
     (home / "team").rmdir()
     done = skillhub("list", SKILLS_DIR="")
     assert done.code == 1
-    assert f"does not exist\n      → create it, or run `skillhub roots remove {home}/team`" in done.out
+    assert "does not exist\n      → create it, or run `skillhub roots remove ~/team`" in done.out
     assert skillhub("roots", "remove", "~/team", SKILLS_DIR="").out == "~/team is no longer searched\n"
 
 

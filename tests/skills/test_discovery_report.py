@@ -14,9 +14,9 @@ from skillhub_mcp.skills.places import RootsChoice, SkillPlace, Surroundings
 from skillhub_mcp.skills.roots import Source, make_roots
 
 
-def around(*paths: Path, home: Path) -> Surroundings:
+def around(*paths: Path) -> Surroundings:
     places = tuple(SkillPlace(str(path), Source.HUB, owner="Cursor") for path in paths)
-    return Surroundings(places, RootsChoice(("hub",), ()), home=str(home), cwd="")
+    return Surroundings(places, RootsChoice(("hub",), ()), cwd="")
 
 
 @pytest.fixture
@@ -46,12 +46,10 @@ def test_a_served_skill_counts_in_no_other_place_even_if_linked(
     same.symlink_to(skills_dir)
     unopened()
     roots = make_roots([str(skills_dir)])
-    counts, others = around(own, linked, same, tmp_path / "missing", home=tmp_path).survey(roots)
+    counts, others = around(own, linked, same, tmp_path / "missing").survey(roots)
     assert counts == {str(skills_dir): 1}
     # The root under another path.
-    assert [(one.where, one.skills) for one in others] == [("2 skills in ~/own", 2), ("0 skills in ~/linked", 0)]
-    known = {str(skills_dir / "served"), str(own / "two")}
-    assert [one.skills for one in around(own, linked, home=tmp_path).unsearched(roots, known)] == [1, 0]
+    assert [one.where for one in others] == [f"2 skills in {own}", f"0 skills in {linked}"]
 
 
 def test_a_large_place_is_scanned_up_to_a_limit_and_says_so(
@@ -61,11 +59,11 @@ def test_a_large_place_is_scanned_up_to_a_limit_and_says_so(
     for number in range(5):
         write_skill(f"skill-{number}", root=tmp_path / "large")
     unopened()
-    (found,) = around(tmp_path / "large", home=tmp_path).unsearched((), ())
-    assert (found.where, found.at_least, found.problem) == ("at least 2 skills in ~/large", True, "")
+    (found,) = around(tmp_path / "large").survey(())[1]
+    assert (found.where, found.at_least, found.problem) == (f"at least 2 skills in {tmp_path}/large", True, "")
     assert found.as_problem().sentence() == (
-        "at least 2 skills in ~/large are not searched: the directory belongs to Cursor; "
-        "`skillhub roots add ~/large` serves them"
+        f"at least 2 skills in {tmp_path}/large are not searched: the directory belongs to Cursor; "
+        f"`skillhub roots add {tmp_path}/large` serves them"
     )
 
 
@@ -73,7 +71,7 @@ def test_the_report_skips_the_same_directories_as_discovery(tmp_path: Path, writ
     write_skill("inner", root=write_skill("outer", root=tmp_path / "place"))
     write_skill("system", root=tmp_path / "place" / ".system")
     (tmp_path / "place" / "loop").symlink_to(tmp_path / "place")
-    (found,) = around(tmp_path / "place", home=tmp_path).unsearched((), ())
+    (found,) = around(tmp_path / "place").survey(())[1]
     assert found.skills == 1
 
 
@@ -81,5 +79,5 @@ def test_the_report_skips_the_same_directories_as_discovery(tmp_path: Path, writ
 def test_an_unreadable_place_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "closed"
     place.mkdir(mode=0o000)
-    (found,) = around(place, home=tmp_path).unsearched((), ())
+    (found,) = around(place).survey(())[1]
     assert (found.skills, found.problem) == (0, "cannot be read (Permission denied)")

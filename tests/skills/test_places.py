@@ -136,12 +136,14 @@ def test_a_searched_place_says_how_to_stop_serving_it(
     assert reason.why
 
 
-def test_a_path_is_quoted_for_the_shell() -> None:
-    home, cwd = "/home/me", "/home/me/code"
-    assert shell_path("/home/me/code/.cursor/skills", home=home, cwd=cwd) == "./.cursor/skills"
-    assert shell_path("/home/me/.claude/skills", home=home, cwd=cwd) == "~/.claude/skills"
+def test_a_path_is_quoted_for_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    cwd = "/home/me/code"
+    assert shell_path("/home/me/code/.cursor/skills", cwd=cwd) == "./.cursor/skills"
+    assert shell_path("/home/me/code/my skills", cwd=cwd) == "'./my skills'"
+    assert shell_path("/home/me/.claude/skills", cwd=cwd) == "~/.claude/skills"
     # In the home directory, ~ is clearer.
-    assert shell_path("/home/me/.claude/skills", home=home, cwd=home) == "~/.claude/skills"
-    assert shell_path("/home/me/my skills", home=home, cwd=cwd) == "'/home/me/my skills'"
-    assert shell_path("/srv/$(touch x)", home=home) == "'/srv/$(touch x)'"
-    assert shell_path("/srv/skills", home=home) == "/srv/skills"
+    assert shell_path("/home/me/.claude/skills", cwd="/home/me") == "~/.claude/skills"
+    assert shell_path("/home/me/my skills", cwd=cwd) == "'/home/me/my skills'"
+    assert shell_path("/srv/$(touch x)") == "'/srv/$(touch x)'"
+    assert shell_path("/srv/skills") == "/srv/skills"

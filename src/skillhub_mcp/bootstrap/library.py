@@ -56,20 +56,17 @@ def surroundings_of(settings: Settings) -> Surroundings:
         plugins=plugins_of(project),
     )
     choice = RootsChoice(skills.roots, skills.dirs, words_given=skills.roots_given, dirs_given=skills.dirs_given)
-    return Surroundings(places, choice, home=home, cwd=project.cwd)
+    return Surroundings(places, choice, cwd=project.cwd)
 
 
 def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
     """Return the places with skills outside the roots; the examples only if there is no skill and no setting."""
     if settings.replica.read_only:
         return ()
-    report = snapshot.report
-    known = {snapshot.real_directory(skill) for skill in snapshot.everything}
-    known.update(os.path.realpath(refused.directory) for refused in report.refused)
     chosen = settings.skills.dirs_given or settings.skills.roots_given
     return tuple(
         one
-        for one in surroundings_of(settings).unsearched(report.roots, known)
+        for one in surroundings_of(settings).survey(snapshot.report.roots)[1]
         # What a client switched off is not missing.
         if one.skills
         and not one.place.off

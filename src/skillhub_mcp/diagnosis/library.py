@@ -10,7 +10,7 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.chosen_roots import lock_option, project_of, recorded_roots_problem, trust_path
 from skillhub_mcp.diagnosis.installation import CheckResult, Installation
 from skillhub_mcp.disclosure.listing import SkillCounts, count_skills
-from skillhub_mcp.environment import expand_home, shown_path
+from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, TrustUnreadable
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.lance import IndexDamaged
@@ -106,7 +106,7 @@ def check_trust(installation: Installation) -> CheckResult:
                 root.path,
                 f"{_TRUST_STATES[root.trust]} ({plural(counts[root.path], 'skill')}): they cannot override your skills "
                 "or be pinned",
-                f"`skillhub trust {shell_path(root.within, home=expand_home('~'))}` shows what the project brings",
+                f"`skillhub trust {shell_path(root.within)}` shows what the project brings",
             )
             for root in awaiting
         ],

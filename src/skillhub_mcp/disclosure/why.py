@@ -254,7 +254,7 @@ def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> C
     if not path.is_directory or not path.has_skill_file:
         return Cause("has no SKILL.md" if path.is_directory else "is not a directory", path.path)
     if not any(contains(root.path) for root in roots):
-        add = f"`skillhub roots add {shell_path(os.path.dirname(path.path), home='')}` has its directory searched"
+        add = f"`skillhub roots add {shell_path(os.path.dirname(path.path))}` has its directory searched"
         fix = f"put it below {roots[0].given}, or {add}" if roots else add
         return Cause("is not below a searched directory", path.path, fix=fix)
     around = next((skill.directory for skill in snapshot.everything if contains(skill.directory)), None)

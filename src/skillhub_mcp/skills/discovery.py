@@ -14,7 +14,7 @@ from typing import NamedTuple
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
 from skillhub_mcp.skills.names import is_utf_8
-from skillhub_mcp.skills.roots import OWN_DIRECTORY, SkillRoot, Source, is_at_or_below, located
+from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
@@ -44,15 +44,6 @@ class WalkProblem:
     fix: str = "make it readable, or remove it from the roots"
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentRoot:
-    """A root that is missing, unreadable or empty, and the reason."""
-
-    path: str
-    reason: str
-    is_empty: bool = False
-
-
 class SkipReason(str, Enum):
     """Why a walk skipped a path that is not at fault."""
 
@@ -73,13 +64,12 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The result of a walk. `absent` are empty or missing roots, `cut` those with too many directories."""
+    """The result of a walk. `cut` are the paths of roots with too many directories."""
 
     found: tuple[FoundSkillFile, ...]
     problems: tuple[WalkProblem, ...]
     ignored: Ignored
     roots: tuple[SkillRoot, ...]
-    absent: tuple[AbsentRoot, ...] = ()
     cut: frozenset[str] = frozenset()
 
 
@@ -94,11 +84,6 @@ def walk_roots(roots: tuple[SkillRoot, ...]) -> Walk:
 def is_skipped_directory(name: str) -> bool:
     """Whether a walk does not descend into a directory of that name."""
     return name.startswith(".") or name in _SKIPPED
-
-
-# Directories to walk: whether it is a link, its name and its canonical path. Sorted with links last: the name of a
-# skill must not depend on the order of the directory entries.
-_Subdirectories = list[tuple[bool, str, str]]
 
 
 class _Walker:
@@ -137,8 +122,6 @@ class _Walker:
             problems=tuple(self._problems),
             ignored=Ignored(dict(self._counts), {reason: tuple(paths) for reason, paths in self._paths.items()}),
             roots=self.roots,
-            # After the walk, so that a root that went away during it is among them.
-            absent=tuple(absent for root in self.roots if (absent := _absent(root)) is not None),
             cut=frozenset(self._cut),
         )
 
@@ -159,72 +142,58 @@ class _Walker:
             self._left -= 1
             if self._left < 0:
                 return
-        entry, listed = self._list(directory, depth)
-        if entry is not None:
-            # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
-            found = self._stat_skill_file(entry, directory, name)
-            if found is not None:
-                self._found.setdefault(directory, found)
-            return
-        for _, below, path in sorted(listed):
+        # Links last: the name of a skill must not depend on the order of the directory entries.
+        for _, below, path in sorted(self._list(directory, name, depth)):
             # The name of a link may not be UTF-8.
             self._walk(path, below if is_utf_8(below) else os.path.basename(path), depth + 1)
 
-    def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, _Subdirectories]:
-        """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""
-        subdirectories: _Subdirectories = []
-        skipped: list[tuple[SkipReason, str]] = []
+    def _list(self, directory: str, name: str, depth: int) -> list[tuple[bool, str, str]]:
+        """Add the skill of a directory, or else return its subdirectories as `_to_walk` does."""
         try:
             with os.scandir(directory) as listed:
                 entries = list(listed)
-            # First: what else a skill's directory holds is no matter of the walk, in whatever order it is listed.
             skill_file = _skill_file(entries)
+            # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
             if skill_file is not None:
-                return skill_file, subdirectories
-            for entry in entries:
-                self._classify(entry, depth, subdirectories, skipped)
+                self._add(skill_file, directory, name)
+                return []
+            below = [one for entry in entries if (one := self._to_walk(entry, depth)) is not None]
         except OSError as error:
             # One below a root that is not there any more was removed since it was listed, which is no problem.
             if not (depth and isinstance(error, FileNotFoundError)):
                 self._report(directory, error)
-            return None, []
-        for reason, path in skipped:
-            self._skip(reason, path)
-        if depth and not subdirectories:
+            return []
+        if depth and not below:
             self._skip(SkipReason.NO_SKILL, directory)
-        return None, subdirectories
+        return below
 
-    def _classify(
-        self,
-        entry: os.DirEntry[str],
-        depth: int,
-        subdirectories: _Subdirectories,
-        skipped: list[tuple[SkipReason, str]],
-    ) -> None:
-        """Add an entry to the directories to walk, or to the skipped paths."""
-        if entry.name[0] == "." or entry.name in _SKIPPED:
-            reason = SkipReason.HIDDEN if entry.name[0] == "." else SkipReason.SKIPPED
-            skipped.append((reason if entry.is_dir(follow_symlinks=False) else SkipReason.NO_DIRECTORY, entry.path))
-            return
+    def _to_walk(self, entry: os.DirEntry[str], depth: int) -> tuple[bool, str, str] | None:
+        """Return whether a directory is a link, its name and its canonical path; report an entry that is skipped."""
+        if is_skipped_directory(entry.name):
+            reason = SkipReason.HIDDEN if entry.name.startswith(".") else SkipReason.SKIPPED
+            self._skip(reason if entry.is_dir(follow_symlinks=False) else SkipReason.NO_DIRECTORY, entry.path)
+            return None
         try:
             path = _real_directory(entry)
         except OSError as error:
             # For example a link to itself, which must not hide its siblings.
             self._report(entry.path, error)
-            return
+            return None
         if path is None:
-            skipped.append((SkipReason.NO_DIRECTORY, entry.path))
-        elif self._is_refused(path, entry.path):
-            return
-        elif depth >= MAX_DEPTH:
-            deeper = list(self._skills_at_or_below(path))
-            for skill in deeper:
-                fix = "move it up, or name a directory nearer to it in SKILLS_DIR"
-                self._report(skill, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
-            if not deeper:
-                skipped.append((SkipReason.TOO_DEEP, entry.path))
-        else:
-            subdirectories.append((path != entry.path, entry.name, path))
+            self._skip(SkipReason.NO_DIRECTORY, entry.path)
+        elif not self._is_refused(path, entry.path):
+            if depth < MAX_DEPTH:
+                return path != entry.path, entry.name, path
+            self._report_too_deep(path, entry.path)
+        return None
+
+    def _report_too_deep(self, directory: str, path: str) -> None:
+        deeper = list(self._skills_at_or_below(directory))
+        for skill in deeper:
+            fix = "move it up, or name a directory nearer to it in SKILLS_DIR"
+            self._report(skill, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
+        if not deeper:
+            self._skip(SkipReason.TOO_DEEP, path)
 
     def _skills_at_or_below(self, path: str) -> Iterator[str]:
         for directory, names, files in os.walk(path):
@@ -262,7 +231,7 @@ class _Walker:
     def _report(self, path: str, reason: str | OSError, fix: str | None = None) -> None:
         self._problems[_problem(self._root.as_configured(path), reason, fix)] = None
 
-    def _stat_skill_file(self, entry: os.DirEntry[str], directory: str, name: str) -> FoundSkillFile | None:
+    def _add(self, entry: os.DirEntry[str], directory: str, name: str) -> None:
         try:
             # A symlinked SKILL.md is followed here; the confined read refuses one that leads out of the skill.
             status = entry.stat()
@@ -270,14 +239,15 @@ class _Walker:
             # One that was removed since it was listed is no problem; a link that leads nowhere is.
             if not isinstance(error, FileNotFoundError) or os.path.lexists(entry.path):
                 self._report(entry.path, error)
-            return None
+            return
         if not stat.S_ISREG(status.st_mode):
             self._report(entry.path, "is not a regular file", "put a file there, or remove it")
-            return None
+            return
         shown = self._root.as_configured(directory)
-        return FoundSkillFile(
+        found = FoundSkillFile(
             shown, self._root.path, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns, entry.name
         )
+        self._found.setdefault(directory, found)
 
 
 def skill_file_in(directory: str) -> str | None:
@@ -326,19 +296,6 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
     return os.path.realpath(entry.path) if entry.is_symlink() and entry.is_dir() else None
 
 
-def _absent(root: SkillRoot) -> AbsentRoot | None:
-    """Return that a hub root is missing, unreadable or empty; one with the hub's own directory was emptied by it."""
-    if root.source is not Source.HUB:
-        return None
-    try:
-        with os.scandir(root.real) as entries:
-            if any(not entry.name.startswith(".") or entry.name == OWN_DIRECTORY for entry in entries):
-                return None
-    except OSError as error:
-        return AbsentRoot(root.path, "is missing" if isinstance(error, FileNotFoundError) else _reason(error))
-    return AbsentRoot(root.path, "is empty", is_empty=True)
-
-
 def _reason(error: OSError) -> str:
     return f"cannot be read ({error.strerror or type(error).__name__})"
 
@@ -365,7 +322,7 @@ def _unusable_root(root: SkillRoot) -> WalkProblem | None:
 def _forget(root: SkillRoot) -> str:
     from skillhub_mcp.skills.places import shell_path
 
-    return f"run `skillhub roots remove {shell_path(root.path, home='')}`"
+    return f"run `skillhub roots remove {shell_path(root.path)}`"
 
 
 def _problem(path: str, reason: str | OSError, fix: str | None = None) -> WalkProblem:

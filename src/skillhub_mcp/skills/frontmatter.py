@@ -90,11 +90,10 @@ def parse(content: bytes) -> Document:
     if text is None:
         return Document(None, {}, "", tuple(found))
     parts = _split(text)
-    found += parts.diagnostics
+    parts = replace(parts, diagnostics=(*found, *parts.diagnostics))
     if not parts.header_start:
-        return replace(parts, diagnostics=tuple(found))
-    read = (_read_toml if parts.is_toml else _read_yaml)(parts.header, parts.first_line)
-    return replace(parts, values=read.values, lines=read.lines, diagnostics=(*found, *read.found), entries=read.entries)
+        return parts
+    return _read_toml(parts) if parts.is_toml else _read_yaml(parts)
 
 
 def body_of(content: bytes) -> str:
@@ -118,11 +117,6 @@ def header_end(content: bytes, *, whole: bool) -> int | None:
     if closing is None or (closing.end() == len(text) and not closing[0].endswith("\n")):
         return enough
     return len(text[: closing.end()].encode("utf-8", "surrogateescape"))
-
-
-def is_text(content: bytes) -> bool:
-    """Whether a whole file is in an encoding that is read: UTF-8, or UTF-16 with a byte order mark."""
-    return decode(content)[0] is not None
 
 
 def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
@@ -234,27 +228,22 @@ def _is_code_fence(line: str) -> bool:
     return plain.startswith(("```", "~~~")) and not plain.strip(plain[0])
 
 
-class _Read(NamedTuple):
-    """What a header says; `values` is None if it cannot be read."""
-
-    values: Mapping[str, Value] | None
-    lines: Mapping[str, int]
-    found: list[Diagnostic]
-    entries: tuple[Entry, ...] = ()
-
-
-def _read_toml(header: str, first_line: int) -> _Read:
-    """Return the values of a header in TOML, which other site generators keep between `+++` lines."""
+def _read_toml(parts: Document) -> Document:
+    """Return the document with the values of its header in TOML, which other site generators keep between `+++`."""
     try:
-        found = read_toml(header, most_characters=MAX_FRONTMATTER_CHARACTERS)
+        found = read_toml(parts.header, most_characters=MAX_FRONTMATTER_CHARACTERS)
     except BadToml as error:
-        return _Read(None, {}, [violation("yaml-invalid", f"the frontmatter is neither YAML nor TOML: {error}")])
-    values = {key: _texts(value) for key, value in found.items()}
+        reason = violation("yaml-invalid", f"the frontmatter is neither YAML nor TOML: {error}")
+        return replace(parts, diagnostics=(*parts.diagnostics, reason))
     lines: dict[str, int] = {}
-    for number, line in enumerate(header.split("\n"), first_line):
+    for number, line in enumerate(parts.header.split("\n"), parts.first_line):
         lines.setdefault(line.partition("=")[0].strip(), number)
-    note = violation("yaml-repaired", "the frontmatter is TOML", line=first_line)
-    return _Read(values, {key: lines[key] for key in values if key in lines}, [note])
+    return replace(
+        parts,
+        values={key: _texts(value) for key, value in found.items()},
+        lines={key: lines[key] for key in found if key in lines},
+        diagnostics=(*parts.diagnostics, violation("yaml-repaired", "the frontmatter is TOML", line=parts.first_line)),
+    )
 
 
 def _texts(value: object) -> Value:
@@ -265,23 +254,25 @@ def _texts(value: object) -> Value:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read_yaml(header: str, first_line: int) -> _Read:
-    read = _mapping(header, first_line)
-    found: list[Diagnostic] = []
+def _read_yaml(parts: Document) -> Document:
+    """Return the document with the values of its header, as it is or else repaired."""
+    read = _mapping(parts.header, parts.first_line)
+    found = list(parts.diagnostics)
     if isinstance(read, Diagnostic):
         failure = read
-        repairs = None if failure.rule == "yaml-too-complex" else repair(header, _mapping_of)
-        read = failure if repairs is None else _mapping(repairs.header, first_line)
+        repairs = None if failure.rule == "yaml-too-complex" else repair(parts.header, _mapping_of)
+        read = failure if repairs is None else _mapping(repairs.header, parts.first_line)
         # Without a description there is no skill either way, and the failure says why.
         if isinstance(read, Diagnostic) or not read.values.get("description"):
-            return _Read(None, {}, [failure])
+            return replace(parts, diagnostics=(*found, failure))
         found.append(violation("yaml-repaired", failure.message, line=failure.line))
-    lost = [violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost]
-    if lost:
-        whole = _mapping(read.with_lost_words(), first_line)
+    is_as_written = len(found) == len(parts.diagnostics) and not read.lost
+    found += (violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost)
+    if read.lost:
+        whole = _mapping(read.with_lost_words(), parts.first_line)
         read = read if isinstance(whole, Diagnostic) else whole
-    entries = () if found or lost else tuple(read.entries)
-    return _Read(read.values, read.lines, [*found, *lost, *read.found], entries)
+    entries = tuple(read.entries) if is_as_written else ()
+    return replace(parts, values=read.values, lines=read.lines, diagnostics=(*found, *read.found), entries=entries)
 
 
 def _mapping(header: str, first_line: int) -> _EventReader | Diagnostic:
@@ -314,8 +305,7 @@ def repaired(header: str) -> Repaired:
     return found if isinstance(read, Diagnostic) else Repaired(read.with_lost_words(), found.lost)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(NamedTuple):
     """A plain value from which YAML drops words, its place in the header, and the words."""
 
     start: int
@@ -439,8 +429,8 @@ class _EventReader:
         return event
 
     def _lose(self, start: int, end: int, words: str) -> None:
-        text = self._header[start:end].rstrip()
-        self.lost.append(_Lost(start, start + len(text), words.strip(), self._line_at(start)))
+        text, line = self._header[start:end].rstrip(), _line_at(start, self._header, self._first_line)
+        self.lost.append(_Lost(start, start + len(text), words.strip(), line))
 
     def _expanded(self, event: yaml.AliasEvent, depth: int) -> Value:
         if event.anchor in self._unfinished:
@@ -474,10 +464,7 @@ class _EventReader:
         self.found[violation(rule, message, line=self._line(event))] = None
 
     def _line(self, event: yaml.Event) -> int:
-        return self._line_at(_start(event))
-
-    def _line_at(self, index: int) -> int:
-        return _line_at(index, self._header, self._first_line)
+        return _line_at(_start(event), self._header, self._first_line)
 
 
 def _start(event: yaml.Event) -> int:

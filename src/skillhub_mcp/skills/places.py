@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 
+from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.discovery import Walk, walk_roots
+from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.plugins import Plugin
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory, located
 from skillhub_mcp.skills.snapshot import Problem
 
-_PLAIN = re.compile(r"[\w@%+=:,./-]*")
+_PLAIN = re.compile(r"~?[\w@%+=:,./-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,23 +218,16 @@ def _with_directory(directories: Sequence[str], path: str) -> str:
     return f"SKILLS_DIR={os.pathsep.join((*directories, path))}"
 
 
-def shell_path(path: str, *, home: str, cwd: str = "") -> str:
-    """Return a path as typed in a shell: below `cwd` with `./`, below `home` with `~`, quoted where needed."""
-    if cwd and cwd != home and path.startswith(os.path.join(cwd, "")):
-        return _quoted(os.path.join(os.curdir, path[len(os.path.join(cwd, "")) :]))
-    if home and path.startswith(os.path.join(home, "")):
-        below = path[len(os.path.join(home, "")) :]
-        if _PLAIN.fullmatch(below.replace(os.sep, "/")):
-            return os.path.join("~", below)
-    return _quoted(path)
-
-
-def _quoted(path: str) -> str:
-    if _PLAIN.fullmatch(path.replace(os.sep, "/")):
-        return path
-    if os.name == "nt":
-        return f'"{path}"'
-    return quote(path)
+def shell_path(path: str, *, cwd: str = "") -> str:
+    """Return a path as typed in a shell: with `./` below `cwd`, with `~` in the home directory, quoted where needed."""
+    # In the home directory, `~` is clearer.
+    is_here = bool(cwd) and cwd != expand_home("~") and path.startswith(os.path.join(cwd, ""))
+    shown = os.path.join(os.curdir, os.path.relpath(path, cwd)) if is_here else shown_path(path)
+    if _PLAIN.fullmatch(shown.replace(os.sep, "/")):
+        return shown
+    # In quotes, a `~` would be a name.
+    named = shown if is_here else path
+    return f'"{named}"' if os.name == "nt" else quote(named)
 
 
 MAX_DIRECTORIES = 500
@@ -277,49 +270,36 @@ class UnsearchedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The places, what chooses among them, and the directories that paths are shown from."""
+    """The places, what chooses among them, and the directory that paths are shown from."""
 
     places: tuple[SkillPlace, ...]
     choice: RootsChoice
-    home: str
     cwd: str
 
     def shown(self, path: str) -> str:
         """Return a path as people type it in a shell."""
-        return shell_path(path, home=self.home, cwd=self.cwd)
-
-    def unsearched(self, roots: Sequence[SkillRoot], known: Collection[str]) -> tuple[UnsearchedPlace, ...]:
-        """Return the places that exist and are not among `roots`, without the canonical directories `known`."""
-        others = self._others(roots)
-        return self._reported(others, walk_roots(tuple(root for _, root in others)), known) if others else ()
+        return shell_path(path, cwd=self.cwd)
 
     def survey(self, roots: Sequence[SkillRoot]) -> tuple[dict[str, int], tuple[UnsearchedPlace, ...]]:
-        """Return the number of skills by the path of each root, and the other places that exist."""
-        others = self._others(roots)
-        walk = walk_roots((*roots, *(root for _, root in others)))
-        counts = Counter(found.root for found in walk.found)
-        return {root.path: counts[root.path] for root in roots}, self._reported(others, walk, ())
-
-    def _others(self, roots: Sequence[SkillRoot]) -> list[tuple[SkillPlace, SkillRoot]]:
+        """Return the number of skills by the path of each root, and the places that exist and are not among them."""
         searched = {root.real for root in map(located, roots)}
-        there = [(place, _as_root(place)) for place in self.places if os.path.isdir(place.path)]
-        return [(place, root) for place, root in there if root.real not in searched]
-
-    def _reported(
-        self, others: Sequence[tuple[SkillPlace, SkillRoot]], walk: Walk, known: Collection[str]
-    ) -> tuple[UnsearchedPlace, ...]:
-        roots, reported = {root.path: root for root in walk.roots}, []
-        found: dict[str, list[str]] = {path: [] for path in roots}
+        others = [
+            (place, root)
+            for place in self.places
+            if os.path.isdir(place.path) and (root := _as_root(place)).real not in searched
+        ]
+        walk = walk_roots((*roots, *(root for _, root in others)))
+        found: dict[str, list[str]] = {root.path: [] for root in walk.roots}
         for one in walk.found:
-            if roots[one.root].resolved(one.directory) not in known:
-                found[one.root].append(one.directory)
+            found[one.root].append(one.directory)
         problems = {problem.path: problem.reason for problem in walk.problems}
+        unsearched = []
         for place, root in others:
             shown, is_cut = self.shown(place.path), root.path in walk.cut
             reason = why_not(place, self.choice, shown=shown)
             problem = "" if is_cut else problems.get(root.path, "")
-            reported.append(UnsearchedPlace(place, shown, tuple(found[root.path]), is_cut, reason, problem))
-        return tuple(reported)
+            unsearched.append(UnsearchedPlace(place, shown, tuple(found[root.path]), is_cut, reason, problem))
+        return {root.path: len(found[root.path]) for root in roots}, tuple(unsearched)
 
 
 def _as_root(place: SkillPlace) -> SkillRoot:

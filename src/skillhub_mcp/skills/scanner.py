@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -23,10 +24,10 @@ from skillhub_mcp.skills.discovery import (
     walk_roots,
 )
 from skillhub_mcp.skills.files import read_start, read_whole
-from skillhub_mcp.skills.frontmatter import header_end, is_text
+from skillhub_mcp.skills.frontmatter import decode, header_end
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill, Trust
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.roots import OWN_DIRECTORY, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, make_snapshot
 
@@ -90,7 +91,11 @@ def scan(
     known = {path: entry for path, entry in memory.items() if entry.root in own}
     is_part = only is not None and before is not None and _trust(before.snapshot.report.roots) == _trust(roots)
     changed = _in_known_skills(known, only) if only is not None and is_part else None
-    walk = walk_roots(roots) if changed is None or before is None else _as_before(before, changed)
+    if changed is None or before is None:
+        walk = walk_roots(roots)
+    else:
+        report = before.snapshot.report
+        walk = Walk(changed, report.problems, report.ignored, report.roots)
     seen: dict[str, CachedSkillFile] = {}
     opened, has_changed = 0, False
     for number, found in enumerate(walk.found):
@@ -105,7 +110,7 @@ def scan(
             has_changed = has_changed or before_it is None or _differ(before_it, now)
             seen[found.directory] = now
     on_progress(len(walk.found), len(walk.found))
-    unavailable = _unavailable(walk, known) if keep_absent else ()
+    unavailable = _unavailable(walk.roots, known) if keep_absent else ()
     if changed is not None and before is not None:
         unavailable = before.snapshot.report.unavailable
     away = {root.path for root in unavailable}
@@ -227,19 +232,25 @@ def _upwards(path: str) -> Iterator[str]:
         path = above
 
 
-def _as_before(before: Scan, found: tuple[FoundSkillFile, ...]) -> Walk:
-    """Return a walk that found these files, and otherwise what the scan `before` reports."""
-    report = before.snapshot.report
-    return Walk(found, report.problems, report.ignored, report.roots)
-
-
-def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
-    """Return the roots that had skills and hold nothing now, unless only the last skill was removed."""
+def _unavailable(roots: Sequence[SkillRoot], known: ScanCache) -> tuple[UnavailableRoot, ...]:
+    """Return the hub's roots that had skills and hold nothing now, unless only the last skill was removed."""
     found = []
-    for absent in walk.absent:
-        remembered = sum(1 for entry in known.values() if entry.root == absent.path)
-        if remembered > (_LAST_SKILL if absent.is_empty else 0):
-            found.append(UnavailableRoot(absent.path, absent.reason, remembered))
+    counts = Counter(entry.root for entry in known.values())
+    for root in roots:
+        remembered = counts[root.path]
+        if root.source is not Source.HUB or not remembered:
+            continue
+        try:
+            # The hub's own directory is left in a root that the hub itself has emptied.
+            names = [name for name in os.listdir(root.real) if not name.startswith(".") or name == OWN_DIRECTORY]
+            reason = "is empty"
+            is_away = not names and remembered > _LAST_SKILL
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = "is missing" if missing else f"cannot be read ({error.strerror or type(error).__name__})"
+            is_away = True
+        if is_away:
+            found.append(UnavailableRoot(root.path, reason, remembered))
     return tuple(found)
 
 
@@ -284,7 +295,7 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
     digest = hashlib.sha256(content).hexdigest()
     stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at, found.ctime_ns)
     header = content[: header_end(content, whole=True)] if whole else content
-    if whole and not is_text(content):
+    if whole and decode(content)[0] is None:
         # The header alone may be ASCII; the instructions cannot be read.
         header = content
     parsed = parse_skill(
