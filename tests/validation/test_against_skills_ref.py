@@ -50,7 +50,7 @@ def ours(target: Target) -> bool:
     return check(target, advice=False).valid
 
 
-def test_every_difference_over_the_corpus_has_a_reason_and_every_reason_a_difference(corpus: Path) -> None:
+def test_every_difference_over_the_corpus_is_explained(corpus: Path) -> None:
     explained: dict[str, int] = dict.fromkeys(DIFFERENCES, 0)
     compared = 0
     for target in targets([str(corpus)]).found:
@@ -67,7 +67,7 @@ def test_every_difference_over_the_corpus_has_a_reason_and_every_reason_a_differ
 
 
 @pytest.mark.parametrize("reason", MADE_UP)
-def test_a_difference_that_no_real_skill_shows_is_known_too(reason: str, tmp_path: Path) -> None:
+def test_known_differences_that_no_real_skill_shows(reason: str, tmp_path: Path) -> None:
     content, valid = MADE_UP[reason]
     directory = tmp_path / "one"
     directory.mkdir()
@@ -123,7 +123,7 @@ CASES: dict[str, tuple[str, str, bool]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_say_the_same_of_what_the_specification_settles(case: str, tmp_path: Path) -> None:
+def test_both_agree_on_the_specification(case: str, tmp_path: Path) -> None:
     name, text, valid = CASES[case]
     directory = tmp_path / name
     directory.mkdir()
@@ -133,7 +133,7 @@ def test_both_say_the_same_of_what_the_specification_settles(case: str, tmp_path
     assert (ours(target), not said) == (valid, valid), said
 
 
-def test_both_tell_of_a_path_that_is_not_there_and_of_one_that_is_a_file(tmp_path: Path) -> None:
+def test_both_report_missing_paths_and_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for path in (tmp_path / "none", tmp_path / "file"):
         (target,) = targets([str(path)]).found

@@ -24,7 +24,7 @@ def fixed(write_skill: SkillWriter) -> FixedFile:
     return found
 
 
-def test_the_fixed_file_replaces_the_old_one_with_its_mode(fixed: FixedFile) -> None:
+def test_the_fixed_file_keeps_the_mode(fixed: FixedFile) -> None:
     os.chmod(fixed.path, 0o640)
     write(fixed)
     assert Path(fixed.path).read_bytes() == fixed.after
@@ -32,7 +32,7 @@ def test_the_fixed_file_replaces_the_old_one_with_its_mode(fixed: FixedFile) -> 
     assert os.listdir(os.path.dirname(fixed.path)) == ["SKILL.md"]
 
 
-def test_a_file_that_has_changed_since_it_was_read_is_not_overwritten(fixed: FixedFile) -> None:
+def test_a_file_changed_since_it_was_read_is_not_overwritten(fixed: FixedFile) -> None:
     changed = fixed.before + b"One line more.\n"
     Path(fixed.path).write_bytes(changed)
     assert write(fixed) == Problem(fixed.path, "has changed since it was read", "run the command again")
@@ -43,7 +43,7 @@ def test_a_file_that_has_changed_since_it_was_read_is_not_overwritten(fixed: Fix
     ("number", "fix"),
     [(errno.ENOSPC, "free space on its disk"), (errno.EACCES, "see that you can write its directory")],
 )
-def test_a_write_that_fails_leaves_the_old_file_and_says_what_mends_it(
+def test_a_failed_write_keeps_the_file_and_names_the_fix(
     fixed: FixedFile, monkeypatch: pytest.MonkeyPatch, number: int, fix: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:

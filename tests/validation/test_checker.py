@@ -42,13 +42,13 @@ def rules(of: ValidationResult) -> set[str]:
     return {finding.rule for finding in of.findings}
 
 
-def test_every_rule_of_the_specification_and_of_advice_has_a_skill_that_breaks_it() -> None:
+def test_every_rule_has_an_example() -> None:
     asked = {rule.id for rule in RULES.values() if rule.origin in (RuleSource.SPECIFICATION, RuleSource.ADVICE)}
     assert set(FIXTURES) == asked
 
 
 @pytest.mark.parametrize("rule", FIXTURES)
-def test_a_skill_that_breaks_a_rule_is_told_so_and_of_nothing_else(rule: str, write: Writer) -> None:
+def test_a_violation_is_reported_alone(rule: str, write: Writer) -> None:
     fixture = FIXTURES[rule]
     found = verdict(write(fixture.bad, fixture.name))
     assert rules(found) - set(fixture.also) == {rule}
@@ -59,7 +59,7 @@ def test_a_skill_that_breaks_a_rule_is_told_so_and_of_nothing_else(rule: str, wr
 
 
 @pytest.mark.parametrize("rule", FIXTURES)
-def test_a_skill_that_keeps_to_it_is_not(rule: str, write: Writer) -> None:
+def test_a_conforming_skill_has_no_findings(rule: str, write: Writer) -> None:
     good = FIXTURES[rule].good
     name = "技能" if "技能" in str(good["SKILL.md"]) else "one"
     assert rules(verdict(write(good, name))) == set()
@@ -78,7 +78,7 @@ def test_a_skill_that_keeps_to_it_is_not(rule: str, write: Writer) -> None:
         ("description-when", 3),
     ],
 )
-def test_the_line_is_the_one_in_the_file(rule: str, line: int, write: Writer) -> None:
+def test_findings_name_the_line_in_the_file(rule: str, line: int, write: Writer) -> None:
     fixture = FIXTURES[rule]
     found = verdict(write(fixture.bad, fixture.name))
     assert {finding.line for finding in found.findings if finding.rule == rule} == {line}
@@ -90,13 +90,13 @@ def test_advice_can_be_left_out(write: Writer) -> None:
     assert rules(verdict(directory, advice=False)) == set()
 
 
-def test_the_worst_is_told_first(write: Writer) -> None:
+def test_the_most_severe_findings_come_first(write: Writer) -> None:
     directory = write({"SKILL.md": header("version: 1", name="two", description="Paints walls."), "a/b.txt": "x"})
     severities = [finding.severity for finding in verdict(directory).findings]
     assert severities == [Severity.ERROR, Severity.ERROR, Severity.NOTE, Severity.NOTE]
 
 
-def test_each_tier_has_its_cost(write: Writer) -> None:
+def test_tokens_are_estimated_for_catalogue_body_and_files(write: Writer) -> None:
     directory = write(
         {
             "SKILL.md": header(description="Use when " + "x" * 391, body="word " * 80),
@@ -113,7 +113,7 @@ def test_each_tier_has_its_cost(write: Writer) -> None:
     assert 100_000 <= cost.files <= 100_200
 
 
-def test_a_directory_of_skills_is_walked_as_the_hub_walks_it(write: Writer, tmp_path: Path) -> None:
+def test_a_directory_is_walked_like_a_root(write: Writer, tmp_path: Path) -> None:
     for name in ("b", "a", ".hidden", "node_modules"):
         write({"SKILL.md": header(name=name)}, name)
     write({"SKILL.md": header(name="nested")}, "a/nested")
@@ -121,7 +121,7 @@ def test_a_directory_of_skills_is_walked_as_the_hub_walks_it(write: Writer, tmp_
     assert found == [str(tmp_path / name / "SKILL.md") for name in ("a", "b")]
 
 
-def test_a_skill_is_named_by_its_directory_its_file_or_from_within(
+def test_a_skill_is_found_by_directory_file_or_working_directory(
     write: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = write({"SKILL.md": header()})
@@ -130,7 +130,7 @@ def test_a_skill_is_named_by_its_directory_its_file_or_from_within(
         assert rules(verdict(Path(path))) == set()
 
 
-def test_a_link_to_a_skill_is_judged_by_the_links_name(write: Writer, tmp_path: Path) -> None:
+def test_a_linked_skill_is_checked_under_the_name_of_the_link(write: Writer, tmp_path: Path) -> None:
     directory = write({"SKILL.md": header(name="linked")}, "one")
     (tmp_path / "linked").symlink_to(directory)
     assert rules(verdict(tmp_path / "linked")) == set()
@@ -145,14 +145,14 @@ def test_a_link_to_a_skill_is_judged_by_the_links_name(write: Writer, tmp_path: 
         (Path.mkdir, "the directory contains no SKILL.md, at any depth"),
     ],
 )
-def test_a_path_without_a_skill_is_one_finding(make: Callable[[Path], object], says: str, tmp_path: Path) -> None:
+def test_a_path_without_a_skill_is_a_finding(make: Callable[[Path], object], says: str, tmp_path: Path) -> None:
     path = tmp_path / "there"
     make(path)
     (finding,) = verdict(path).findings
     assert (finding.rule, finding.message) == ("file-missing", says)
 
 
-def test_one_broken_skill_stops_no_other(write: Writer, tmp_path: Path) -> None:
+def test_a_broken_skill_does_not_stop_the_others(write: Writer, tmp_path: Path) -> None:
     write({"SKILL.md": b"\x00"}, "a")
     write({"SKILL.md": header(name="b")}, "b")
     assert [check(target).valid for target in targets([str(tmp_path)]).found] == [False, True]
@@ -169,7 +169,7 @@ def test_one_broken_skill_stops_no_other(write: Writer, tmp_path: Path) -> None:
         "Úsalo cuando haya que traducir.",
     ],
 )
-def test_descriptions_say_when_in_many_languages(text: str, write: Writer) -> None:
+def test_when_to_use_is_recognised_in_many_languages(text: str, write: Writer) -> None:
     assert rules(verdict(write({"SKILL.md": header(description=text)}))) == set()
 
 
@@ -184,7 +184,7 @@ SAID_TO_BE_THERE = [
 
 
 @pytest.mark.parametrize("body", SAID_TO_BE_THERE)
-def test_a_file_that_prose_names_is_missed_though_its_directory_is_too(body: str, write: Writer) -> None:
+def test_a_missing_file_named_in_prose_is_reported(body: str, write: Writer) -> None:
     directory = write({"SKILL.md": header(body=f"# How\n\n{body}\n")})
     (finding,) = verdict(directory).findings
     assert (finding.rule, finding.line) == ("reference-missing", 7)
@@ -209,11 +209,11 @@ def test_a_file_that_prose_names_is_missed_though_its_directory_is_too(body: str
         "Write each chapter to `references/<topic>.md`, `references/*.md` or `scripts/{name}.py`.",
     ],
 )
-def test_an_example_or_a_file_of_the_user_is_not_missed(body: str, write: Writer) -> None:
+def test_examples_and_files_of_the_user_are_not_reported(body: str, write: Writer) -> None:
     assert rules(verdict(write({"SKILL.md": header(body=f"# How\n\n{body}\n")}))) == set()
 
 
-def test_under_a_directory_of_the_skill_every_path_is_one_of_the_skill(write: Writer) -> None:
+def test_paths_in_existing_directories_are_always_checked(write: Writer) -> None:
     """With the directory there, an example or a block of code can only mean what is in it."""
     directory = write(
         {"SKILL.md": header(body="```\nscripts/b.py\n```\nFor example scripts/a.py.\n"), "scripts/a.py": ""}

@@ -10,11 +10,10 @@ from tests.validation.fixtures import WHEN, header
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.validation import fixes
 from skillhub_mcp.validation.fixes import FIXABLE_RULES, fix, renamed
 from skillhub_mcp.validation.moved_keys import as_under_metadata
 
-MENDS: dict[str, tuple[str, bytes, bytes]] = {
+FIXES: dict[str, tuple[str, bytes, bytes]] = {
     "frontmatter-late": ("one", ("\n \n" + header()).encode(), header().encode()),
     "frontmatter-unclosed": (
         "one",
@@ -50,35 +49,26 @@ MENDS: dict[str, tuple[str, bytes, bytes]] = {
     "frontmatter-fence": ("one", header().replace("---", "----").encode(), header().encode()),
     "yaml-words-lost": (
         "one",
-        header(description="Posts to #general. Use when done. # a remark").encode(),
-        header(description="'Posts to #general. Use when done. # a remark'").encode(),
+        header(description="Posts to #general. Use when done. # a comment").encode(),
+        header(description="'Posts to #general. Use when done. # a comment'").encode(),
     ),
 }
 
 
-def test_every_rule_that_can_be_fixed_is_tried() -> None:
-    assert {*MENDS, "file-name"} == set(FIXABLE_RULES)
+def test_every_fixable_rule_is_tested() -> None:
+    assert {*FIXES, "file-name"} == set(FIXABLE_RULES)
 
 
-@pytest.mark.parametrize("rule", MENDS)
-def test_a_violation_is_fixed_and_every_other_byte_stays(rule: str) -> None:
-    name, before, after = MENDS[rule]
+@pytest.mark.parametrize("rule", FIXES)
+def test_a_fix_changes_nothing_else_and_settles(rule: str) -> None:
+    name, before, after = FIXES[rule]
     fixed = fix(before, name)
-    assert fixed.content == after
-    assert fixed.rules == (rule,)
-
-
-@pytest.mark.parametrize("rule", [rule for rule in MENDS if not rule.startswith("file-")])
-def test_line_endings_stay_what_they_are(rule: str) -> None:
-    name, before, after = MENDS[rule]
-    assert fix(before.replace(b"\n", b"\r\n"), name).content.lstrip(b"\r\n ") == after.replace(b"\n", b"\r\n")
-
-
-@pytest.mark.parametrize("rule", MENDS)
-def test_fixing_twice_changes_nothing_more(rule: str) -> None:
-    name, _, after = MENDS[rule]
+    assert (fixed.content, fixed.rules) == (after, (rule,))
     again = fix(after, name)
     assert (again.content, again.rules) == (after, ())
+    if not rule.startswith("file-"):
+        windows = fix(before.replace(b"\n", b"\r\n"), name)
+        assert windows.content.lstrip(b"\r\n ") == after.replace(b"\n", b"\r\n")
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -112,39 +102,22 @@ def test_several_violations_are_fixed_at_once() -> None:
         ("one", header("author: {name: me}")),
         ("one", header("author: [me, you]")),  # SkillHub would read an author where there was none
         ("one", header("tags: ['a, b', c]")),  # the comma could be any of two things
-        ("one", header("tags:\n  - a # why\n  - b")),  # a remark would be lost
+        ("one", header("tags:\n  - a # why\n  - b")),  # a comment would be lost
         ("one", "---\nname: one\ndescription: x\nIs this the body?\n"),  # the fence could stand in two places
         ("one", "---\nname: one\n\ndescription: x\n\n# How\n"),
         ("one", "---\nname: one\n# what it does\ndescription: x\n\n# How\n"),
         ("one", "# Only a heading\n"),
-        ("one", header("metadata:\n  skillhub:\n    category: x # why\n")),  # a remark would be lost
+        ("one", header("metadata:\n  skillhub:\n    category: x # why\n")),  # a comment would be lost
         ("one", header("metadata:\n  skillhub:\n    other: {a: b}\n")),
         ("one", "---\nname: one\nand more\ndescription: Use: when due\n---\n"),  # words would be lost
-        ("one", '+++\nname = "one" # why\ndescription = "x"\n+++\n'),  # a remark would be lost
+        ("one", '+++\nname = "one" # why\ndescription = "x"\n+++\n'),  # a comment would be lost
         ("one", header()),
         ("one", ""),
     ],
 )
-def test_what_would_be_a_guess_is_left_alone(name: str, text: str) -> None:
+def test_violations_that_need_a_guess_are_left(name: str, text: str) -> None:
     fixed = fix(text.encode(), name)
     assert (fixed.content, fixed.rules) == (text.encode(), ())
-
-
-def test_fixed_category_and_tags_are_still_read() -> None:
-    before = header("category: Docs\ntags: [a, b c]\nversion: 1.0")
-    after = header('metadata:\n  category: Docs\n  tags: "a, b c"\n  version: "1.0"')
-    assert fix(before.encode(), "one").content == after.encode()
-    for text in (before, after):
-        skill = parse_skill(
-            text.encode(), directory="/one", root="/", directory_name="one", stamp=FileStamp(0, 0, "", 0)
-        ).skill
-        assert skill is not None
-        assert (skill.category, skill.tags) == ("docs", ("a", "b c"))
-
-
-def test_a_category_list_is_not_joined_into_one_category() -> None:
-    fixed = fix(header("category: [a, b]\nversion: 1.0").encode(), "one")
-    assert fixed.content == header('category: [a, b]\nmetadata:\n  version: "1.0"').encode()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +130,7 @@ def test_a_category_list_is_not_joined_into_one_category() -> None:
         ("My\n  Skill", "my-skill"),
     ],
 )
-def test_a_remark_beside_the_name_stays(written: str, after: str) -> None:
+def test_a_comment_beside_the_name_stays(written: str, after: str) -> None:
     name = "my" if after.startswith("my #") else "my-skill"
     fixed = fix(header(name=written).encode(), name)
     assert fixed.content == header(name=after).encode()
@@ -186,10 +159,11 @@ def test_a_remark_beside_the_name_stays(written: str, after: str) -> None:
             "version: v1\nhomepage: x\nmetadata:\n  version: v2",
             "version: v1\nmetadata:\n  version: v2\n  homepage: x",
         ),
+        ("category: [a, b]\nversion: '1.0'", "category: [a, b]\nmetadata:\n  version: '1.0'"),
         ("version: v1\nmodel: opus", "metadata:\n  version: v1\nmodel: opus"),
     ],
 )
-def test_keys_that_only_describe_a_skill_move_under_metadata_with_their_remarks(lines: str, after: str | None) -> None:
+def test_descriptive_keys_move_under_metadata_with_their_comments(lines: str, after: str | None) -> None:
     for end in ("\n", "\r\n"):
         before = header(lines).replace("\n", end).encode()
         fixed = fix(before, "one")
@@ -205,7 +179,7 @@ def read(content: bytes) -> Skill:
     return skill
 
 
-def test_what_was_moved_is_read_as_before() -> None:
+def test_moved_keys_are_read_as_before() -> None:
     before = header("version: 1.10\nauthor: 'me'\ntags: [a, b]\ncategory: x").encode()
     old, new = read(before), read(fix(before, "one").content)
     assert (new.version, new.author) == (old.version, old.author) == ("1.10", "me")
@@ -223,7 +197,7 @@ def test_what_was_moved_is_read_as_before() -> None:
         ("name: one\nlicense: MIT", "name: one\nlicense: MIT", ()),
     ],
 )
-def test_an_open_frontmatter_is_closed_whatever_else_is_wrong_with_it(
+def test_unclosed_frontmatter_is_closed_and_other_violations_fixed(
     top: str, after: str, rules: tuple[str, ...]
 ) -> None:
     name = "my-skill" if "my-skill" in after else "one"
@@ -232,13 +206,13 @@ def test_an_open_frontmatter_is_closed_whatever_else_is_wrong_with_it(
     assert fixed.rules == ("frontmatter-unclosed", *rules)
 
 
-def test_blanks_before_an_open_frontmatter_go_too() -> None:
+def test_blank_lines_before_unclosed_frontmatter_are_removed() -> None:
     fixed = fix(b"\n\n---\nname: one\ndescription: Use when due.\n# How\n", "one")
     assert fixed.content == b"---\nname: one\ndescription: Use when due.\n---\n# How\n"
     assert fixed.rules == ("frontmatter-late", "frontmatter-unclosed")
 
 
-def test_only_the_rules_that_were_chosen_are_fixed() -> None:
+def test_only_selected_rules_are_fixed() -> None:
     before = "\n" + header("version: v1")
     assert fix(before.encode(), "one", ["key-unknown"]).content == ("\n" + header("metadata:\n  version: v1")).encode()
     assert fix(before.encode(), "one", ["name-form"]).rules == ()
@@ -247,62 +221,9 @@ def test_only_the_rules_that_were_chosen_are_fixed() -> None:
     assert fix(latin, "one", ["key-unknown"]).content == latin
 
 
-def change(monkeypatch: pytest.MonkeyPatch, before: str, after: str) -> None:
-    """Let the fix of `name-form` replace a text, besides what it does."""
-    right = fixes._FIXES["name-form"]
-    monkeypatch.setitem(
-        fixes._FIXES,
-        "name-form",
-        lambda subject: right(subject).replace(before, after),
-    )
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("license: MIT", "license: BSD"),  # another value
-        ("license: MIT\n", ""),  # a value that is gone
-        ("runtime: 1", "runtime: 2"),  # a value that SkillHub does not read
-        ("Do it.", "Do that."),  # the body
-        ("---\n# How", "\n# How"),  # no end
-    ],
-)
-def test_a_fix_that_changes_another_value_or_the_body_is_not_kept(
-    before: str, after: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = header("runtime: 1\nlicense: MIT", name="My Skill").encode()
-    assert fix(wrong, "my-skill").rules == ("name-form",)
-    change(monkeypatch, before, after)
-    assert fix(wrong, "my-skill") == fixes.Fixed(wrong, ())
-
-
-def test_a_fix_after_which_the_skill_is_read_otherwise_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The values are the same in another place, but a list there was no author, and a text here is one."""
-    before = header("author: [me, you]")
-    after = header('metadata:\n  author: "me, you"')
-    monkeypatch.setitem(fixes._FIXES, "key-unknown", lambda _: after)
-    assert (read(before.encode()).author, read(after.encode()).author) == (None, "me, you")
-    assert fix(before.encode(), "one") == fixes.Fixed(before.encode(), ())
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("license: MIT", "license: MIT\nlicense: MIT"),  # a key twice, with the same value
-        ("name: my-skill", "name: My Skill"),  # what was to be fixed is still there
-    ],
-)
-def test_a_fix_that_breaks_another_rule_or_leaves_its_own_broken_is_not_kept(
-    before: str, after: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = header("license: MIT", name="My Skill").encode()
-    change(monkeypatch, before, after)
-    assert fix(wrong, "my-skill") == fixes.Fixed(wrong, ())
-
-
 def test_a_byte_order_mark_stays() -> None:
     mark = b"\xef\xbb\xbf"
-    _, before, after = MENDS["metadata-nested"]
+    _, before, after = FIXES["metadata-nested"]
     assert fix(mark + before, "one").content == mark + after
 
 
@@ -315,7 +236,7 @@ _TEXT = st.text(
 
 
 @given(description=_TEXT, more=_TEXT, name=_TEXT, body=_TEXT, version=_TEXT)
-def test_whatever_is_written_fixing_keeps_every_value_and_settles(
+def test_fixing_any_header_keeps_all_values_and_settles(
     description: str, more: str, name: str, body: str, version: str
 ) -> None:
     before = (
@@ -335,7 +256,7 @@ def test_whatever_is_written_fixing_keeps_every_value_and_settles(
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_make_it_fail(content: bytes) -> None:
+def test_no_bytes_make_a_fix_raise(content: bytes) -> None:
     fix(content, "one")
     fix(b"---\n" + content + b"\n---\n", "one")
     renamed(content, "new")
@@ -351,10 +272,10 @@ def test_no_bytes_make_it_fail(content: bytes) -> None:
     ],
     ids=["comment", "line ends", "no name"],
 )
-def test_a_skill_gets_another_name_and_every_other_byte_stays(before: str, after: str) -> None:
+def test_renaming_changes_only_the_name(before: str, after: str) -> None:
     assert renamed(before.encode(), "1e3") == after.encode()
 
 
 @pytest.mark.parametrize("content", [b"", b"no header", "---\nname: old\n---\n".encode("utf-16")])
-def test_a_name_that_cannot_be_replaced_alone_is_left(content: bytes) -> None:
+def test_a_name_that_cannot_be_replaced_alone_is_kept(content: bytes) -> None:
     assert renamed(content, "new") is None

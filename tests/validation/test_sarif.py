@@ -22,7 +22,7 @@ def runs(log: dict[str, Any]) -> list[Any]:
     return list(log["runs"])
 
 
-def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path) -> None:
+def test_a_log_has_version_tool_rules_and_results(tmp_path: Path) -> None:
     path = str(tmp_path / "my skills" / "größe" / "SKILL.md")
     log = sarif([ValidationResult(path, "one", (ERROR, NOTE))], base=str(tmp_path))
     assert (log["version"], str(log["$schema"]).endswith("sarif-2.1.0.json")) == ("2.1.0", True)
@@ -44,19 +44,19 @@ def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path
     assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == tmp_path.as_uri() + "/"
 
 
-def test_a_file_outside_is_named_whole(tmp_path: Path) -> None:
+def test_a_file_outside_the_base_has_an_absolute_uri(tmp_path: Path) -> None:
     base = tmp_path / "project"
     log = sarif([ValidationResult(str(tmp_path / "other" / "SKILL.md"), "one", (NOTE,))], base=str(base))
     place = runs(log)[0]["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": (tmp_path / "other" / "SKILL.md").as_uri()}
 
 
-def test_a_file_whose_name_is_no_text_is_named_by_its_bytes(tmp_path: Path) -> None:
+def test_an_undecodable_file_name_is_percent_encoded(tmp_path: Path) -> None:
     log = sarif([ValidationResult(str(tmp_path / "\udcff.sh"), "one", (NOTE,))], base=str(tmp_path))
     place = runs(log)[0]["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "%FF.sh"
 
 
-def test_nothing_found_is_a_log_without_results(tmp_path: Path) -> None:
+def test_a_log_without_findings_has_no_results(tmp_path: Path) -> None:
     (run,) = runs(sarif([ValidationResult("x", "one", ())], base=str(tmp_path)))
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])

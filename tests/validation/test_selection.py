@@ -10,7 +10,7 @@ from skillhub_mcp.validation.checker import Finding, ValidationResult
 from skillhub_mcp.validation.selection import chosen_rules, only
 
 
-def test_without_a_choice_all_rules_hold() -> None:
+def test_all_rules_are_selected_by_default() -> None:
     assert chosen_rules([], []) == RULES.keys()
 
 
@@ -24,11 +24,11 @@ def test_without_a_choice_all_rules_hold() -> None:
         (["key-type"], ["key"], set()),
     ],
 )
-def test_rules_are_chosen_by_id_or_by_its_first_words(select: list[str], ignore: list[str], chosen: set[str]) -> None:
+def test_rules_are_selected_by_id_or_prefix(select: list[str], ignore: list[str], chosen: set[str]) -> None:
     assert chosen_rules(select, ignore) == chosen
 
 
-def test_ignored_rules_are_left_out_of_all() -> None:
+def test_ignored_rules_are_left_out() -> None:
     assert chosen_rules([], ["body"]) == RULES.keys() - {"body-lines", "body-tokens"}
 
 
@@ -36,7 +36,7 @@ def test_ignored_rules_are_left_out_of_all() -> None:
 @pytest.mark.parametrize(
     ("written", "hint"), [("key-unknwon", "'key-unknown'"), ("", "--list-rules"), ("ke", "--list-rules")]
 )
-def test_a_rule_that_is_not_there_is_refused_with_the_nearest(option: str, written: str, hint: str) -> None:
+def test_an_unknown_rule_is_refused_with_the_nearest(option: str, written: str, hint: str) -> None:
     select, ignore = ([written], []) if option == "--select" else ([], [written])
     with pytest.raises(InvalidArgument) as refused:
         chosen_rules(select, ignore)
@@ -44,7 +44,7 @@ def test_a_rule_that_is_not_there_is_refused_with_the_nearest(option: str, writt
     assert hint in (refused.value.hint or "")
 
 
-def test_only_the_chosen_findings_are_left() -> None:
+def test_only_findings_of_selected_rules_are_kept() -> None:
     both = tuple(Finding(rule, Severity.ERROR, "m", "f") for rule in ("key-type", "name-form"))
     assert only(ValidationResult("x", "one", both), {"name-form"}) == ValidationResult("x", "one", both[1:])
     assert only(ValidationResult("x", "one", both), ()).valid
