@@ -81,7 +81,7 @@ def container(endpoint: str) -> Target:
     return open_target(f"az://{name}/team/skills", options)
 
 
-def test_publishers_at_once_lose_nothing_and_double_nothing(
+def test_concurrent_publishers_lose_and_duplicate_nothing(
     hub_environment: Mapping[str, str], write_skill: SkillWriter, container: Target, tmp_path: Path
 ) -> None:
     publish_at_once(hub_environment, write_skill, container, tmp_path, has_publication=False)

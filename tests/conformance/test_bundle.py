@@ -32,7 +32,7 @@ def test_the_official_tool_accepts_the_bundle(tmp_path: Path) -> None:
     assert "Manifest schema validation passes!" in done.stdout
 
 
-def test_a_host_starts_the_unpacked_bundle_with_its_own_uv(tmp_path: Path) -> None:
+def test_a_host_starts_the_bundle_with_its_own_uv(tmp_path: Path) -> None:
     # As on macOS, where extensions lie below a directory with spaces.
     place = tmp_path / "Claude Extensions" / "skillhub"
     with zipfile.ZipFile(io.BytesIO(make_bundle().content)) as opened:
@@ -47,7 +47,7 @@ def test_a_host_starts_the_unpacked_bundle_with_its_own_uv(tmp_path: Path) -> No
     assert set(probed.tools) == {tool["name"] for tool in manifest["tools"]}
 
 
-def test_an_installed_program_makes_the_same_bundle_as_its_checkout(tmp_path: Path) -> None:
+def test_an_installed_program_makes_the_same_bundle(tmp_path: Path) -> None:
     installed = tmp_path / "site-packages"
     with zipfile.ZipFile(installs.built_wheel(Path(__file__).parents[2], tmp_path)) as opened:
         opened.extractall(installed)

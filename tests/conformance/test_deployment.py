@@ -19,7 +19,7 @@ MANIFESTS = sorted((CHECKOUT / "examples" / "kubernetes").glob("*.yaml"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the image is of Linux")
-def test_the_steps_of_the_image_leave_a_program_that_works_without_the_checkout(tmp_path: Path) -> None:
+def test_the_steps_of_the_image_install_a_working_program(tmp_path: Path) -> None:
     """The steps run as they stand, below a temporary directory and with this machine's Python."""
     _, build, _ = stages()
     checkout, installed = tmp_path / "checkout", tmp_path / "installed"
@@ -61,7 +61,7 @@ def test_the_steps_of_the_image_leave_a_program_that_works_without_the_checkout(
     assert subprocess.run([str(installed / "bin" / "python"), "-c", "import obstore"], check=False).returncode == 0
 
 
-def test_the_manifests_have_no_field_that_kubernetes_does_not_know() -> None:
+def test_kubernetes_accepts_the_manifests() -> None:
     python = installs.python_with(Path(__file__).with_name("requirements") / "kubernetes-validate.txt")
     command = [str(python.with_name("kubernetes-validate")), "--strict", *map(str, MANIFESTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

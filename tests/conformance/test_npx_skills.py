@@ -24,7 +24,7 @@ def npx(tmp_path: Path) -> NpxSkills:
     return NpxSkills(tmp_path / "project", tmp_path / "home")
 
 
-def test_skills_of_a_hub_are_installed_and_updated(
+def test_npx_skills_installs_and_updates_from_a_hub(
     npx: NpxSkills, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     files: dict[str, str | bytes] = {"scripts/run.sh": b"echo\r\n", "assets/\u00fc.bin": b"\0\xff"}
@@ -51,7 +51,7 @@ def test_skills_of_a_hub_are_installed_and_updated(
     assert after["pdf"]["wellKnownDigest"] != before["pdf"]["wellKnownDigest"]
 
 
-def test_a_lock_of_either_is_the_others_byte_for_byte(npx: NpxSkills, write_skill: SkillWriter, tmp_path: Path) -> None:
+def test_both_programs_write_the_same_lock(npx: NpxSkills, write_skill: SkillWriter, tmp_path: Path) -> None:
     source = tmp_path / "source"
     # Names in an order that is neither that of bytes nor that of letters alone.
     names = ("B.md", "a.md", "a-b.md", "a_b.md", "ab/c.md", "ab.md", "README", ".hidden", "10.md", "9.md", "x+y (1).md")
@@ -77,7 +77,7 @@ def test_a_lock_of_either_is_the_others_byte_for_byte(npx: NpxSkills, write_skil
     assert {skill.name: skill.ours for skill in lock.skills} == {"10": None, "one": ours, "three": None}
 
 
-def test_what_either_installed_the_other_brings_up_to_date(
+def test_each_program_updates_what_the_other_installed(
     npx: NpxSkills, hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     one, two = write_skill("one", files={"a.md": "a"}), write_skill("two")
