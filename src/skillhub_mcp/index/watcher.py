@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 _DEBOUNCE_MS = 150
 _STEP_MS = 50
 # Paths: the system keeps 16,384 notices, up to six for each that is written.
-_MOST_CHANGES = 2_500
+MOST_CHANGES = 2_500
 
 # Where a root's path leads: its canonical path, device and inode.
 _Place = tuple[str, int, int]
@@ -110,7 +110,7 @@ class RootWatcher:
                 if is_lost:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
                     self._watched = {}
-                if is_lost or len(paths) > _MOST_CHANGES:
+                if is_lost or len(paths) > MOST_CHANGES:
                     # watchfiles does not report that the system's queue was full.
                     self._on_change(None)
                 elif outside := {path for path in paths if not any(is_own(path, root) for root in roots)}:
