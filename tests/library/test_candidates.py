@@ -20,7 +20,7 @@ from skillhub_mcp.library.sources.git_tree import open_git
 from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import ReadDepth, scan
+from skillhub_mcp.skills.scanner import scan
 
 Find = Callable[..., Candidates]
 
@@ -65,7 +65,7 @@ def test_candidates_equal_what_discovery_finds_in_a_root(find: Find, tmp_path: P
             "docs/skill.md": skill("lower"),
         }
     )
-    scanned = scan(make_roots([os.fspath(tmp_path / "source")]), memory={}, depth=ReadDepth.HEADER).snapshot
+    scanned = scan(make_roots([os.fspath(tmp_path / "source")]), memory={}, whole=False).snapshot
     there = sorted(os.path.relpath(one.directory, tmp_path / "source").replace(os.sep, "/") for one in scanned.skills)
     assert paths(found) == there == ["a/b/c/d/e/f", "csv", "docs", "skills/pdf"]
     assert [file.path for file in found.skills[1].files] == ["SKILL.md", "scripts/run.py"]

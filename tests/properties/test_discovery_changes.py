@@ -16,7 +16,7 @@ from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import Registry, RegistryIndex
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import ReadDepth, scan
+from skillhub_mcp.skills.scanner import scan
 
 NAMES = ("a", "b", ".hidden", "node_modules", "link")
 DEPTH = 3
@@ -131,7 +131,7 @@ def test_every_skill_is_reached_by_its_handle_and_by_its_path(
         for deed in deeds:
             do(deed, top, clock)
         roots = make_roots([str(top / "skills" / "a"), str(top / "skills")])
-        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, depth=ReadDepth.HEADER).snapshot
+        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, whole=False).snapshot
         for skill in snapshot.everything:
             handle = Names(snapshot).handle(skill)
             assert Names(snapshot).find(handle) is skill

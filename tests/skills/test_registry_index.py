@@ -21,7 +21,7 @@ from skillhub_mcp.skills.registry import (
     to_index_entry,
 )
 from skillhub_mcp.skills.roots import Source, distinct_roots
-from skillhub_mcp.skills.scanner import ReadDepth, scan
+from skillhub_mcp.skills.scanner import scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 MtimeSetter = Callable[[Path, int], None]
@@ -50,7 +50,7 @@ def two_roots(tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter)
             (Source.HUB, str(tmp_path / "hub")),
         ]
     )
-    return scan(roots, memory={}, admission=REGISTRY_STRICT, depth=ReadDepth.HEADER).snapshot
+    return scan(roots, memory={}, admission=REGISTRY_STRICT, whole=False).snapshot
 
 
 def summary(index: RegistryIndex) -> list[tuple[str, str]]:
@@ -136,7 +136,7 @@ def test_a_report_for_one_caller_covers_only_their_skills(write_skill: SkillWrit
     write_skill("hidden")
     write_skill("broken", frontmatter="name: broken\ndescription: [")
     (skills_dir / "no-skill" / "SKILL.md").mkdir(parents=True)
-    snapshot = scan(roots, memory={}, depth=ReadDepth.HEADER).snapshot
+    snapshot = scan(roots, memory={}, whole=False).snapshot
     whole = build_registry_index(Names(snapshot, Offering(lambda skill: skill.name == "own"))).report
     assert whole.found == 3
     assert whole.ignored
@@ -144,7 +144,7 @@ def test_a_report_for_one_caller_covers_only_their_skills(write_skill: SkillWrit
     assert (own.found, own.valid, [root.found for root in own.roots]) == (1, 1, [1])
     assert (own.ignored, own.ignored_counts) == ((), {})
     write_skill("hidden", "Something else.")
-    again = scan(roots, memory={}, depth=ReadDepth.HEADER).snapshot
+    again = scan(roots, memory={}, whole=False).snapshot
     assert again.digest != snapshot.digest
     # Changes to other skills do not concern this caller.
     changed = build_registry_index(Names(again, Offering(lambda skill: skill.name == "own")), whole=False)

@@ -12,7 +12,7 @@ from tests.skills.conftest import Looker
 
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import ReadDepth, scan
+from skillhub_mcp.skills.scanner import scan
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
 MtimeSetter = Callable[[Path, int], None]
@@ -97,7 +97,7 @@ def test_only_byte_identical_files_are_copies(
     for root, body in zip(("one", "two"), bodies, strict=True):
         write_skill("same", root=tmp_path / root, body=body)
     roots = make_roots([str(tmp_path / "one"), str(tmp_path / "two")])
-    seen = scan(roots, memory={}, depth=ReadDepth.WHOLE if whole else ReadDepth.HEADER)
+    seen = scan(roots, memory={}, whole=whole)
     assert {skill.stamp.is_of_whole_file for skill in seen.snapshot.everything} == {whole}
     (lost,) = Names(seen.snapshot).shadowed()
     assert lost.why is why

@@ -88,8 +88,11 @@ class Names:
 
     def is_copy(self, skill: Skill) -> bool:
         """Whether the skill that answers to the name of `skill` is the same, word for word."""
+        return self._lost_as(ShadowReason.COPY, skill)
+
+    def _lost_as(self, why: ShadowReason, skill: Skill) -> bool:
         lost = self.shadowing(skill)
-        return lost is not None and lost.why is ShadowReason.COPY
+        return lost is not None and lost.why is why
 
     def shadowed(self) -> tuple[Shadowed, ...]:
         """Return the skills to whose names others answer, offered or not, sorted by name and directory."""
@@ -100,8 +103,6 @@ class Names:
     def offered(self) -> tuple[Skill, ...]:
         """Return the offered skills that answer to their names, sorted by name."""
         contested, offers = self.snapshot.contested, self.judge.offers
-        if not contested:
-            return tuple(filter(offers, self.snapshot.skills))
         groups = (contested.get(skill.name, (skill,)) for skill in self.snapshot.skills)
         each = (group if len(group) == 1 else self._entitled(group) for group in groups)
         first = (next(filter(offers, skills), None) for skills in each)
@@ -118,18 +119,9 @@ class Names:
     def findable(self) -> tuple[Skill, ...]:
         """Return the offered skills by name, and those that lost their name for awaiting trust, as `name@source`."""
         offered = self.offered()
-        lost = (
-            skill
-            for group in self.snapshot.contested.values()
-            for skill in group
-            if skill.awaits_trust and self.judge.offers(skill)
-        )
-        others = [one for one in lost if self._lost_for_trust(one) and self.has_handle(one)]
-        return tuple(sorted((*offered, *others), key=lambda skill: skill.name)) if others else offered
-
-    def _lost_for_trust(self, skill: Skill) -> bool:
-        lost = self.shadowing(skill)
-        return lost is not None and lost.why is ShadowReason.TRUST
+        awaiting = (one for group in self.snapshot.contested.values() for one in group if one.awaits_trust)
+        lost = (one for one in awaiting if self.judge.offers(one) and self._lost_as(ShadowReason.TRUST, one))
+        return tuple(sorted((*offered, *filter(self.has_handle, lost)), key=lambda skill: skill.name))
 
     def of_source(self, source: Source) -> tuple[Skill, ...]:
         """Return the offered skills of one source, sorted by name: those that answer to `name` or `name@source`."""

@@ -14,7 +14,7 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
 from skillhub_mcp.skills.rules import Diagnostic
-from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
+from skillhub_mcp.skills.scanner import Scan, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
@@ -231,7 +231,7 @@ class Registry:
             memory={} if before is None else before.memory,
             admission=self._admission,
             reread=reread,
-            depth=ReadDepth.HEADER,
+            whole=False,
             only=only,
             before=before,
         )

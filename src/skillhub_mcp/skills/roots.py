@@ -160,16 +160,14 @@ def choose_roots(
         *((Source.HUB, path) for path in plugins),
         *((Source.BUILTIN, path) for path in ((builtin,) if "builtin" in places else ())),
     ]
-    found = distinct_roots(labelled, hub_given=hub_given, projects=(project, *others))
-    found = tuple(
-        replace(root, optional=True, plugin=plugins[root.given]) if root.given in plugins else root for root in found
-    )
-    return tuple(
-        replace(root, recorded=True, optional=root.source is Source.PROJECT)
-        if root.source in (Source.HUB, Source.PROJECT) and root.given in (*recorded, *recorded_in_project)
-        else root
-        for root in found
-    )
+    by_record = {*recorded, *recorded_in_project}
+    roots = []
+    for root in distinct_roots(labelled, hub_given=hub_given, projects=(project, *others)):
+        plugin = plugins.get(root.given, "")
+        is_recorded = root.source in (Source.HUB, Source.PROJECT) and root.given in by_record
+        optional = root.source is Source.PROJECT if is_recorded else root.optional or bool(plugin)
+        roots.append(replace(root, plugin=plugin, recorded=is_recorded, optional=optional))
+    return tuple(roots)
 
 
 def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:

@@ -7,9 +7,9 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
@@ -55,13 +55,6 @@ ScanCache = Mapping[str, CachedSkillFile]
 _FILES_PER_REPORT = 100
 
 
-class ReadDepth(Enum):
-    """How much of a SKILL.md is read: the frontmatter, or all if the body is indexed. `content_hash` covers this."""
-
-    HEADER = "header"
-    WHOLE = "whole"
-
-
 @dataclass(frozen=True, slots=True)
 class Scan:
     """A snapshot, the cache for the next scan, how many files were opened, and whether a skill has changed."""
@@ -79,13 +72,16 @@ def scan(
     memory: ScanCache,
     admission: Admission = LENIENT,
     reread: bool = False,
-    depth: ReadDepth = ReadDepth.WHOLE,
+    whole: bool = True,
     only: Sequence[str] | None = None,
     keep_absent: bool = False,
     before: Scan | None = None,
     on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Scan:
-    """Scan the SKILL.md files that are new or changed, or only those at `only`. Bad files never raise."""
+    """Scan the SKILL.md files that are new or changed, or only those at `only`. Bad files never raise.
+
+    With `whole` all of a file is read and hashed, as its body is indexed, else the frontmatter alone.
+    """
     began = time.perf_counter()
     own = {root.path for root in roots}
     known = {path: entry for path, entry in memory.items() if entry.root in own}
@@ -106,8 +102,8 @@ def scan(
             seen[found.directory] = before_it
             continue
         opened += 1
-        if (now := _read(found, depth)) is not None:
-            has_changed = has_changed or before_it is None or _differ(before_it, now)
+        if (now := _read(found, whole=whole)) is not None:
+            has_changed = has_changed or before_it is None or _content(before_it) != _content(now)
             seen[found.directory] = now
     on_progress(len(walk.found), len(walk.found))
     unavailable = _unavailable(walk.roots, known) if keep_absent else ()
@@ -140,7 +136,7 @@ def _trust(roots: Iterable[SkillRoot]) -> list[tuple[str, Trust]]:
 
 def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
     """Return the skills below some roots, reading headers only, for a caller without a hub."""
-    return scan(roots, memory={}, admission=admission, depth=ReadDepth.HEADER).snapshot
+    return scan(roots, memory={}, admission=admission, whole=False).snapshot
 
 
 def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
@@ -207,7 +203,8 @@ def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkill
     """Return the files of the known skills that the paths lie in; None if a skill may have come or gone."""
     found: dict[str, FoundSkillFile] = {}
     for path in paths:
-        directory = next((above for above in _upwards(os.path.abspath(path)) if above in known), None)
+        place = Path(os.path.abspath(path))
+        directory = next((above for above in map(str, (place, *place.parents)) if above in known), None)
         file = None if directory is None else skill_file_in(directory)
         if directory is None or file is None or os.path.islink(directory):
             return None
@@ -222,14 +219,6 @@ def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkill
         if not stat.S_ISREG(status.st_mode):
             return None
     return tuple(found.values())
-
-
-def _upwards(path: str) -> Iterator[str]:
-    """Yield a path and the directories above it, the nearest first."""
-    yield path
-    while (above := os.path.dirname(path)) != path:
-        yield above
-        path = above
 
 
 def _unavailable(roots: Sequence[SkillRoot], known: ScanCache) -> tuple[UnavailableRoot, ...]:
@@ -267,18 +256,13 @@ def _with_unavailable(problems: Sequence[WalkProblem], unavailable: Sequence[Una
     return [*known.values(), *(problem for problem in problems if problem.path not in known)]
 
 
-def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
-    return (before.root, before.stamp.content_hash, before.diagnostics) != (
-        after.root,
-        after.stamp.content_hash,
-        after.diagnostics,
-    )
+def _content(file: CachedSkillFile) -> tuple[object, ...]:
+    return file.root, file.stamp.content_hash, file.diagnostics
 
 
-def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
+def _read(found: FoundSkillFile, *, whole: bool) -> CachedSkillFile | None:
     """Return what a file says, or None where it was removed since it was found."""
     read_at = time.time_ns()
-    whole = depth is ReadDepth.WHOLE
     if found.size > MAX_SKILL_FILE_BYTES:
         return _unread(found, read_at, violation("file-too-large", f"the file has {found.size:,} bytes"))
     try:

@@ -24,7 +24,7 @@ from skillhub_mcp.skills.admission import AGENT_CONTEXT, Admission
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots
-from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
+from skillhub_mcp.skills.scanner import Scan, scan
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _ID = re.compile("[0-9a-f]{24}")
@@ -130,7 +130,7 @@ class Catalogues:
             before = self._scans.get(paths)
             memory = {} if before is None else before.memory
             judged = self._judge(roots)
-            now = scan(judged, memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER, before=before)
+            now = scan(judged, memory=memory, admission=AGENT_CONTEXT, whole=False, before=before)
             self._scans.put(paths, now)
         return now.snapshot
 

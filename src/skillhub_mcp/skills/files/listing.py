@@ -40,36 +40,28 @@ def list_files(
     waiting: deque[tuple[str, ...]] = deque([()])
     budget = _MAX_LISTED_ENTRIES
     more = False
-    while waiting and budget > 0:
+    while waiting and budget > 0 and len(found) <= max_files:
         parts = waiting.popleft()
         try:
-            names = _list_directory(top, parts, budget, serve_dotfiles)
+            files, directories, seen = _list_directory(top, parts, budget, serve_dotfiles)
         except OSError:
             more = True
             continue
-        budget -= max(1, names.seen)
-        found.extend(_entry("/".join((*parts, name)), status) for name, status in names.files)
+        budget -= max(1, seen)
+        found += files
         if len(parts) < MAX_DEPTH - 1:
-            waiting.extend((*parts, name) for name in names.directories)
+            waiting.extend((*parts, name) for name in directories)
         else:
-            more = more or bool(names.directories)
-        if len(found) > max_files:
-            break
+            more = more or bool(directories)
     more = more or bool(waiting) or budget <= 0 or len(found) > max_files
     return tuple(sorted(found[:max_files], key=lambda entry: entry.path)), more
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The contents of one directory: files with their stat results, directories, and the count of entries read."""
-
-    files: list[tuple[str, os.stat_result]]
-    directories: list[str]
-    seen: int
-
-
-def _list_directory(top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bool) -> _Names:
-    files: list[tuple[str, os.stat_result]] = []
+def _list_directory(
+    top: str, parts: tuple[str, ...], budget: int, serve_dotfiles: bool
+) -> tuple[list[FileEntry], list[str], int]:
+    """Return the files and the names of the subdirectories of one directory, and the count of entries read."""
+    files: list[FileEntry] = []
     directories: list[str] = []
     seen = 0
     with _directory(top, parts) as place, os.scandir(place) as entries:
@@ -81,11 +73,9 @@ def _list_directory(top: str, parts: tuple[str, ...], budget: int, serve_dotfile
                 continue
             if entry.is_dir(follow_symlinks=False):
                 directories.append(name)
-                continue
-            status = _status(entry, top, (*parts, name), serve_dotfiles)
-            if status is not None:
-                files.append((name, status))
-    return _Names(sorted(files, key=lambda file: file[0]), sorted(directories), seen)
+            elif (status := _status(entry, top, (*parts, name), serve_dotfiles)) is not None:
+                files.append(FileEntry(path, status.st_size, (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)))
+    return sorted(files, key=lambda file: file.path), sorted(directories), seen
 
 
 @contextmanager
@@ -105,10 +95,6 @@ def _directory(top: str, parts: tuple[str, ...]) -> Iterator[int | str]:
         yield here
     finally:
         os.close(here)
-
-
-def _entry(path: str, status: os.stat_result) -> FileEntry:
-    return FileEntry(path, status.st_size, (status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
 
 def _status(entry: os.DirEntry[str], top: str, parts: tuple[str, ...], serve_dotfiles: bool) -> os.stat_result | None:
