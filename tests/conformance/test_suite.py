@@ -151,9 +151,7 @@ def compare(verdict: Verdict, passed: int, gaps: Mapping[str, str]) -> None:
         for scenario, passed in scores.items()
     ],
 )
-def test_a_scenario_passes(
-    verdicts: Verdicts, server: str, revision: str, scenario: str, passed: int
-) -> None:
+def test_a_scenario_passes(verdicts: Verdicts, server: str, revision: str, scenario: str, passed: int) -> None:
     compare(verdicts(server, revision)[scenario], passed, GAPS.get((server, revision, scenario), {}))
 
 
@@ -170,8 +168,6 @@ def test_every_scenario_of_the_suite_is_run(suite: Suite) -> None:
 
 @pytest.mark.parametrize("scenario", SKILLS)
 @pytest.mark.parametrize("server", EXTENSION)
-def test_the_skills_extension_passes(
-    suite: Suite, address: Callable[[str], str], server: str, scenario: str
-) -> None:
+def test_the_skills_extension_passes(suite: Suite, address: Callable[[str], str], server: str, scenario: str) -> None:
     verdict = suite.skills(address(server), scenario)
     compare(verdict, EXTENSION[server][scenario], GAPS.get((server, MODERN, scenario), {}))

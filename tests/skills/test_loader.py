@@ -64,18 +64,6 @@ def test_a_file_is_split_into_its_documented_parts(pdf: Path, skills_dir: Path) 
     }
 
 
-@pytest.mark.acceptance("S4-6")
-@pytest.mark.parametrize("end", ["---", "---\n", "--- ", "---\r\n"])
-def test_a_fence_may_end_the_file(end: str, skills_dir: Path, write_skill: SkillWriter) -> None:
-    skill = write_skill("short")
-    (skill / "SKILL.md").write_bytes(f"---\nname: short\ndescription: Is short.\n{end}".encode())
-    loader = SkillLoader(skills_dir)
-    parsed = loader.parse_skill_md(skill / "SKILL.md")
-    assert parsed is not None
-    assert (parsed["name"], parsed["body"]) == ("short", "")
-    assert loader.get_skill_content("short") == "# Skill: short\n\n"
-
-
 @pytest.mark.acceptance("S4-5")
 def test_a_file_without_usable_frontmatter_does_not_stop_the_others(
     pdf: Path, skills_dir: Path, write_skill: SkillWriter

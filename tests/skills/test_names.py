@@ -93,3 +93,14 @@ def test_names_that_differ_only_in_case_are_one_suggestion() -> None:
 def test_names_are_compared_in_their_folded_form() -> None:
     assert near_names("ｐｄｆ", ["pdf", "docx"]) == ["pdf"]
     assert near_names("STRASSE-MAP", ["straße-map"]) == ["straße-map"]
+
+
+@pytest.mark.parametrize("name", ["a", "pdf-2", "データ", "0", "a" * 64, "привет-мир"])
+def test_a_valid_name_is_its_own_alias(name: str) -> None:
+    assert is_specified_name(name)
+    assert safe_alias(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a--b", "a b", "a.b", "a" * 65, "e\u0301", "🧪"])
+def test_an_invalid_name_is_reported(name: str) -> None:
+    assert not is_specified_name(name)

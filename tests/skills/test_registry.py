@@ -196,16 +196,6 @@ def test_version_and_author_are_read_at_the_top_or_under_metadata(
     assert [entry.meta for entry in build().skills] == [meta]
 
 
-@pytest.mark.acceptance("S3-17")
-@pytest.mark.parametrize("admission", [REGISTRY_LENIENT, REGISTRY_STRICT])
-def test_comma_separated_allowed_tools_become_a_list(
-    admission: Admission, write_skill: SkillWriter, build: Builder
-) -> None:
-    write_skill("a", extra="allowed-tools: read_file, run_script,Bash(git log:*)")
-    (entry,) = build(admission=admission).skills
-    assert entry.controls.allowed_tools == ("read_file", "run_script", "Bash(git log:*)")
-
-
 # Found and skipped
 
 
@@ -275,7 +265,7 @@ def test_every_skipped_path_is_counted_by_reason_and_named(
     assert all(place.reason and os.path.isabs(place.path) for place in report.ignored)
 
 
-@pytest.mark.acceptance("S3-15")
+@pytest.mark.acceptance("S2-53", "S3-15")
 def test_one_bad_skill_does_not_stop_the_good_ones(write_skill: SkillWriter, build: Builder) -> None:
     write_skill("good")
     bad = {
@@ -369,21 +359,6 @@ def test_the_higher_source_wins_and_each_loser_is_reported(
     assert registry.find("same") == index.skills[0]
     assert registry.find("other") is None
     assert registry.find("other", source="user") is None
-
-
-@pytest.mark.acceptance("S3-19", "S3-21")
-def test_within_a_root_the_newer_skill_wins_and_the_conflict_is_reported(
-    write_skill: SkillWriter, written_at: MtimeSetter, build: Builder
-) -> None:
-    old, new = write_skill("same", "Old.", directory="b-old"), write_skill("same", "New.", directory="a/new")
-    written_at(old, 1_000 * SECOND)
-    written_at(new, 2_000 * SECOND)
-    index = build()
-    assert [entry.description for entry in index.skills] == ["New."]
-    (conflict,) = index.report.conflicts
-    assert (conflict.overridden.path, conflict.reason) == (os.path.realpath(old), "the winner was modified later")
-    written_at(old, 3_000 * SECOND)
-    assert [entry.description for entry in build().skills] == ["Old."]
 
 
 # Snapshots, digests and disk access

@@ -16,7 +16,7 @@ from tests.skills.conftest import AN_HOUR_NS, Looker
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.loader import read_instructions
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, Trust
+from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
 
@@ -151,33 +151,6 @@ def test_a_skill_directory_below_the_root_can_be_scanned_alone(
     assert seen.snapshot.skills[0].directory == os.path.realpath(tmp_path / ".agent" / "skills" / "my-skill")
 
 
-@pytest.mark.acceptance("S2-53")
-def test_broken_files_are_reported_and_do_not_stop_the_others(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("good")
-    broken = {
-        "yaml": b"---\nname: 'open\n---\n",
-        "binary": b"\0\1\2",
-        "empty": b"",
-        "plain": b"# Just text\n",
-        "deep": b"---\na: " + b"[" * 60_000 + b"\n---\n",
-        "no-description": b"---\nname: x\n---\n",
-    }
-    for name, content in broken.items():
-        (write_skill(name) / "SKILL.md").write_bytes(content)
-    seen = look()
-    assert names(seen) == ["good"]
-    report = seen.snapshot.report
-    assert report.found == 1 + len(broken)
-    assert {os.path.basename(refused.directory): refused.diagnostics[-1].rule for refused in report.refused} == {
-        "yaml": "yaml-invalid",
-        "binary": "file-binary",
-        "empty": "frontmatter-missing",
-        "plain": "frontmatter-missing",
-        "deep": "yaml-too-complex",
-        "no-description": "description-missing",
-    }
-
-
 @pytest.mark.acceptance("S2-56")
 def test_loading_is_lenient_by_default(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("kept")
@@ -196,14 +169,6 @@ def test_loading_is_lenient_by_default(look: Looker, write_skill: SkillWriter) -
         strict
     )
     assert [skill.name for skill in scan_from_cache(roots, memory=strict.memory).skills] == names(lenient)
-
-
-def test_a_file_that_is_too_large_is_refused_unread(look: Looker, write_skill: SkillWriter) -> None:
-    skill = write_skill("a")
-    os.truncate(skill / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
-    seen = look()
-    assert names(seen) == []
-    assert rules(seen, skill) == ["file-too-large"]
 
 
 def test_a_skill_file_may_be_a_link_only_within_the_skill(

@@ -77,3 +77,7 @@ def test_no_skill_joins_a_group_by_its_name(name: str) -> None:
 )
 def test_a_rule_selects_by_a_glob_or_a_group_in_lower_case(text: str, allowed: bool) -> None:
     assert is_rule_selector(text) is allowed
+
+
+def test_an_embedder_gets_only_name_description_tags_and_category() -> None:
+    assert SKILL.searchable_text == "pdf-forms\nd\npdf forms\noffice"

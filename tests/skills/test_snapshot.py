@@ -46,7 +46,7 @@ def test_the_earlier_root_wins_at_any_age(
     assert (served(other, "same"), shadowed(other)) == ("new", [("old", "new")])
 
 
-@pytest.mark.acceptance("S2-54")
+@pytest.mark.acceptance("S2-54", "S3-19")
 def test_within_a_root_the_newer_skill_wins(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
     a, b = write_skill("same", directory="a"), write_skill("same", directory="b")
     written_at(a, 1_000 * SECOND)
@@ -154,6 +154,3 @@ def test_a_name_of_symbols_has_no_alias(look: Looker, write_skill: SkillWriter) 
     snapshot = look().snapshot
     assert served(snapshot, "!!!") == "signs"
     assert Names(snapshot).find("") is None
-
-
-# Order and digest
