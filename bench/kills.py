@@ -87,8 +87,8 @@ class Place:
 
     def rows(self) -> Rows:
         """Return the content hash of each row of the committed version by its directory."""
-        _, state = decode_state(self.database.with_name(STATE_FILE).read_bytes())
-        if state is None:
+        state = decode_state(self.database.with_name(STATE_FILE).read_bytes())
+        if not state.is_readable:
             raise RuntimeError("the committed state cannot be read")
         table = Store(str(self.database), state.table).open(
             state.published.version, created_as=state.published.table_id

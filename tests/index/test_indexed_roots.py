@@ -104,11 +104,11 @@ def test_a_kill_at_the_commit_keeps_the_index_and_can_be_repeated(
     desk.sync()
     before = db.with_name(STATE_FILE).read_bytes()
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(state_file, "write_state", killed)
+        patch.setattr(state_file, "atomic_write", killed)
         with pytest.raises(KeyboardInterrupt):
             desk.writer.forget([str(a)])
     assert db.with_name(STATE_FILE).read_bytes() == before

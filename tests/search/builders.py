@@ -194,8 +194,7 @@ def published_rows(db_path: str | Path) -> list[str]:
     """The directory names of all rows of the committed version, read by a new connection; duplicates are kept."""
     import lancedb
 
-    _, state = decode_state(Path(db_path).with_name(STATE_FILE).read_bytes())
-    assert state is not None
+    state = decode_state(Path(db_path).with_name(STATE_FILE).read_bytes())
     table = lancedb.connect(str(db_path)).open_table(state.table)
     table.checkout(state.published.version)
     rows = table.search().select(["path"]).limit(None).to_list()

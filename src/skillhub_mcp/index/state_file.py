@@ -109,20 +109,6 @@ class TableVersionId(NamedTuple):
     version: int
 
 
-class StateHead(NamedTuple):
-    """Whose a state file is, and in which format and schema it is written."""
-
-    format: int
-    schema: int
-    database: str
-    embedder: str
-
-    @property
-    def is_newer(self) -> bool:
-        """Whether a newer version of SkillHub wrote it."""
-        return self.format > STATE_FORMAT or self.schema > SCHEMA_VERSION
-
-
 @dataclass(frozen=True, slots=True)
 class RootState:
     """What the index has of one root: the label of its rows' keys, and an entry for each SKILL.md by directory.
@@ -132,7 +118,6 @@ class RootState:
     """
 
     label: str
-    source: str
     files: ScanCache
     statistics: str
     unembedded: int
@@ -141,13 +126,25 @@ class RootState:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """A committed index: whose it is, its table and version, and its roots by path."""
+    """A committed index: whose it is, its table and version, and its roots by path; of another format, only whose."""
 
     database: str
     embedder: str
     table: str
     published: TableVersionId
     roots: Mapping[str, RootState]
+    format: int = STATE_FORMAT
+    schema: int = SCHEMA_VERSION
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether this version of SkillHub wrote it."""
+        return (self.format, self.schema) == (STATE_FORMAT, SCHEMA_VERSION)
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer version of SkillHub wrote it."""
+        return self.format > STATE_FORMAT or self.schema > SCHEMA_VERSION
 
     @property
     def keys(self) -> LibraryKeys:
@@ -197,30 +194,21 @@ def encode_state(state: IndexState) -> bytes:
     return (json.dumps(written, separators=(",", ":")) + "\n").encode()
 
 
-def decode_state(content: bytes) -> tuple[StateHead, IndexState | None]:
-    """Return the head of a state, and the state if this version of SkillHub can read it.
-
-    Raises ValueError, LookupError, TypeError or AttributeError for a file that is no state.
-    """
+def decode_state(content: bytes) -> IndexState:
+    """Return a state. Raises ValueError, LookupError, TypeError or AttributeError for a file that is no state."""
     written = json.loads(content)
-    whose = (str(written.get(name, "")) for name in ("database", "embedder"))
-    head = StateHead(int(written["format"]), int(written["schema"]), *whose)
-    if head.format != STATE_FORMAT or head.schema != SCHEMA_VERSION:
-        return head, None
+    database, embedder = str(written.get("database", "")), str(written.get("embedder", ""))
+    nothing = TableVersionId("", 0)
+    state = IndexState(database, embedder, "", nothing, {}, int(written["format"]), int(written["schema"]))
+    if not state.is_readable:
+        return state
     table = written["table"]
-    state = IndexState(
-        database=head.database,
-        embedder=head.embedder,
+    return replace(
+        state,
         table=os.path.basename(table["name"]),
         published=TableVersionId(str(table["id"]), int(table["version"])),
         roots={path: _root_from_json(path, root) for path, root in written["roots"].items()},
     )
-    return head, state
-
-
-def write_state(path: str, state: IndexState) -> None:
-    """Replace the state file at `path`, which is the commit. Raises OSError; then the old one is untouched."""
-    atomic_write(path, encode_state(state), mode=private_mode(os.path.dirname(path)) or 0o660, locked=True)
 
 
 def _digest(roots: Mapping[str, Any]) -> str:
@@ -237,7 +225,6 @@ def _root_to_json(path: str, root: RootState) -> dict[str, Any]:
     start = len(root.label) + 1
     return {
         "label": root.label,
-        "source": root.source,
         "seen": int(root.seen),
         "statistics": root.statistics,
         "unembedded": root.unembedded,
@@ -252,7 +239,6 @@ def _root_from_json(path: str, root: Any) -> RootState:
     places = {os.path.join(path, below) if below else path: file for below, file in root["files"].items()}
     return RootState(
         label=str(root["label"]),
-        source=str(root["source"]),
         files={place: entry_from_json(file, directory=place, root=path) for place, file in places.items()},
         statistics=os.path.basename(root["statistics"]),
         unembedded=int(root["unembedded"]),
@@ -262,14 +248,8 @@ def _root_from_json(path: str, root: Any) -> RootState:
 
 def entry_to_json(entry: CachedSkillFile) -> dict[str, Any]:
     """Return what was read from a SKILL.md as JSON values; where it lies is not among them."""
-    stamp, skill, shape = entry.stamp, entry.skill, entry.shape
-    written: dict[str, Any] = {
-        "mtime_ns": stamp.mtime_ns,
-        "ctime_ns": stamp.ctime_ns,
-        "size": stamp.size,
-        "read_at_ns": stamp.read_at_ns,
-        "sha256": stamp.content_hash,
-    }
+    skill, shape, written = entry.skill, entry.shape, entry.stamp._asdict()
+    written["sha256"] = written.pop("content_hash")
     if entry.diagnostics:
         written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
     if skill is not None:
@@ -297,14 +277,6 @@ def entry_from_json(file: Any, *, directory: str, root: str) -> CachedSkillFile:
     return CachedSkillFile(root, stamp, skill, diagnostics, HeaderShape(*file["shape"]))
 
 
-class _Read(NamedTuple):
-    """What a state file with a stamp (inode, mtime, size) has; without a head it is no state file."""
-
-    stamp: tuple[int, int, int] | None
-    head: StateHead | None = None
-    state: IndexState | None = None
-
-
 class IndexFiles:
     """The files of the index of one database for one embedder; `database` is a real path. Parses each state once."""
 
@@ -314,16 +286,18 @@ class IndexFiles:
         self.directory, self.database_name = os.path.split(self.database)
         self.embedder = embedder
         self._in_memory = db_path == IN_MEMORY
-        self._read: dict[str, _Read] = {}
+        # What each file has, with its inode, mtime and size.
+        self._read: dict[str, tuple[tuple[int, int, int] | None, IndexState | None]] = {}
 
     def state(self) -> IndexState | None:
-        """Return the committed state; None also if a newer version of SkillHub wrote it."""
-        return self._own()[1].state
+        """Return the committed state, None if there is none that this version of SkillHub can read."""
+        state = self._own()[1]
+        return state if state is not None and state.is_readable else None
 
-    def newer(self) -> StateHead | None:
-        """Return the head of this index's state file if a newer version of SkillHub wrote it."""
-        head = self._own()[1].head
-        return head if head is not None and head.is_newer else None
+    def newer(self) -> IndexState | None:
+        """Return the state if a newer version of SkillHub wrote it."""
+        state = self._own()[1]
+        return state if state is not None and state.is_newer else None
 
     @property
     def path(self) -> str:
@@ -345,50 +319,46 @@ class IndexFiles:
         with contextlib.suppress(OSError):
             for name in sorted(os.listdir(self.directory)):
                 if name.startswith(stem) and name.endswith(ending):
-                    state = self._look(os.path.join(self.directory, name)).state
-                    if state is not None and state.database == self.database_name and state.embedder != self.embedder:
+                    state = self._look(os.path.join(self.directory, name))
+                    if state is None or not state.is_readable:
+                        continue
+                    if state.database == self.database_name and state.embedder != self.embedder:
                         yield state
 
     def write(self, state: IndexState) -> None:
-        """Commit a state, and keep it, so that it is not parsed again. Raises OSError."""
+        """Commit a state, and keep it, so that it is not parsed again. Raises OSError; then the old one stays."""
         path = self.path
         if not self._in_memory:
-            write_state(path, state)
-        head = StateHead(STATE_FORMAT, SCHEMA_VERSION, state.database, state.embedder)
-        self._read[path] = _Read(_stamp(path), head, state)
+            atomic_write(path, encode_state(state), mode=private_mode(self.directory) or 0o660, locked=True)
+        self._read[path] = _stamp(path), state
 
-    def _own(self) -> tuple[str, _Read]:
+    def _own(self) -> tuple[str, IndexState | None]:
         """Return the path of the state file and its content; of a new index, a free path."""
         stem, ending = os.path.splitext(STATE_FILE)
         first_path = os.path.join(self.directory, STATE_FILE)
         own_path = os.path.join(self.directory, f"{stem}.{_short_digest(self.database_name, self.embedder)}{ending}")
         for path in (own_path, first_path):
-            read = self._look(path)
-            if read.head is not None and read.head[2:] == (self.database_name, self.embedder):
-                return path, read
+            state = self._look(path)
+            if state is not None and (state.database, state.embedder) == (self.database_name, self.embedder):
+                return path, state
         # The last one is the first path's. A file that is not a state of this format is ignored and overwritten.
-        is_taken = read.head is not None and (read.state is not None or read.head.is_newer)
-        return own_path if is_taken else first_path, _NOTHING
+        is_taken = state is not None and (state.is_readable or state.is_newer)
+        return own_path if is_taken else first_path, None
 
-    def _look(self, path: str) -> _Read:
-        if self._in_memory:
-            return self._read.get(path, _NOTHING)
-        stamp = _stamp(path)
-        if stamp is None:
-            return _NOTHING
-        known = self._read.get(path)
-        if known is None or known.stamp != stamp:
+    def _look(self, path: str) -> IndexState | None:
+        """Return the state in a file, of whatever format; None if there is none."""
+        stamp, known = _stamp(path), self._read.get(path, (None, None))
+        if stamp != known[0] and not self._in_memory:
+            state = None
             try:
                 with open(path, "rb") as file:
-                    known = _Read(stamp, *decode_state(file.read()))
+                    state = decode_state(file.read())
+            except FileNotFoundError:
+                pass
             except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
                 log.warning("%s is not an index state and is ignored: %s", path, error)
-                known = _Read(stamp)
-            self._read[path] = known
-        return known
-
-
-_NOTHING = _Read(None)
+            self._read[path] = known = stamp, state
+        return known[1]
 
 
 def something_else(database: str) -> str | None:

@@ -431,12 +431,7 @@ class IndexWriter:
         withheld = tuple(skill for skill in skills.values() if not may_send(skill))
         self._kept_back = state.published.version, withheld
         texts = {key: skill.searchable_text for key, skill in skills.items() if may_send(skill)}
-        known = table.vectors_of(map(text_hash, texts.values()))
-        copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
-        if copies:
-            publish({key: (texts[key], vector) for key, vector in copies.items()})
-        todo = {key: text for key, text in texts.items() if key not in copies}
-        failure = embedder.embed(todo, publish, seconds=seconds, dimension=table.dimension)
+        failure = embedder.embed(texts, publish, seconds=seconds, dimension=table.dimension)
         return Embedded(sum(added), failure)
 
     def _add_vectors(self, vectors: Mapping[str, StoredVector]) -> int:
@@ -493,7 +488,7 @@ def _next_roots(roots: Sequence[SkillRoot], memory: ScanCache, committed: IndexS
         known = before.get(root.path)
         if known is None:
             label = free_label(root.source.value, {state.label for state in (*states.values(), *before.values())})
-            known = RootState(label, root.source.value, {}, "", 0, now)
+            known = RootState(label, {}, "", 0, now)
         # Two roots of one server may lie in each other. A row of the inner one belongs to servers that have it alone.
         kept = {at: one for at, one in known.files.items() if at in memory}
         entries = {at: one for at, one in memory.items() if one.root == root.path}
