@@ -19,6 +19,7 @@ from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp._util.tempdir import remove_tree
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.roots import is_at_or_below
 
 ARGUMENT = "output_dir"
 VARIABLE = "SKILLHUB_OUTPUT_DIR"
@@ -69,10 +70,11 @@ class Outputs:
         A relative name is a directory in the private one. `untouched` are the paths that nothing may be written to.
         Raises InvalidArgument, and OSError if it cannot be made.
         """
-        place, path = self._allowed(named, untouched) if named and is_place(named) else self._in_private(session, named)
+        is_allowed = bool(named) and is_place(named)
+        place, path = self._allowed(named, untouched) if is_allowed else self._in_private(session, named)
         descriptor = _made(place, path, named or "")
         try:
-            if named and is_place(named) and any(part == ".git" for _, part, _ in _below(descriptor)):
+            if is_allowed and any(part == ".git" for _, part, _ in _below(descriptor)):
                 hint = "name another directory, such as its 'output'"
                 raise InvalidArgument(ARGUMENT, f"{named!r} is a repository, or holds one", hint=hint)
             yield OutputDirectory(path, descriptor, _stamps(descriptor))
@@ -96,7 +98,9 @@ class Outputs:
 
     def _allowed(self, named: str, untouched: Sequence[str]) -> tuple[str, str]:
         path = os.path.realpath(expand_home(named))
-        around = next((place for place in map(os.path.realpath, self._outermost()) if _is_in(path, place)), None)
+        around = next(
+            (place for place in map(os.path.realpath, self._outermost()) if is_at_or_below(path, place)), None
+        )
         if around is None:
             allowed = ", ".join(self.allowed)
             hint = f"allowed are directories below {allowed}" if allowed else "SKILLHUB_OUTPUT_DIRS allows directories"
@@ -105,7 +109,9 @@ class Outputs:
             )
         if any(part.startswith(".") and part != "." for part in os.path.relpath(path, around).split(os.sep)):
             raise InvalidArgument(ARGUMENT, f"{named!r} is hidden", hint="name a directory without a leading dot")
-        if any(_is_in(path, place) or _is_in(place, path) for place in map(os.path.realpath, untouched)):
+        if any(
+            is_at_or_below(path, place) or is_at_or_below(place, path) for place in map(os.path.realpath, untouched)
+        ):
             raise InvalidArgument(
                 ARGUMENT, f"{named!r} holds or lies in what the hub keeps or serves", hint="name another directory"
             )
@@ -115,7 +121,7 @@ class Outputs:
     def _outermost(self) -> list[str]:
         """Return the places that lie in no other: one that does could be a link that a command has made there."""
         places = [os.path.abspath(expand_home(place)) for place in self.allowed]
-        return [one for one in places if not any(one != other and _is_in(one, other) for other in places)]
+        return [one for one in places if not any(one != other and is_at_or_below(one, other) for other in places)]
 
     def _private(self, session: Sequence[str]) -> str:
         name = hashlib.sha256("\0".join(session).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -162,10 +168,6 @@ def _made(around: str, path: str, named: str) -> int:
     return descriptor
 
 
-def _is_in(path: str, place: str) -> bool:
-    return path == place or path.startswith(place.rstrip(os.sep) + os.sep)
-
-
 def _stamps(descriptor: int) -> dict[str, _Stamp]:
     return {
         os.path.join(above, name): (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -181,11 +183,8 @@ def _below(descriptor: int) -> Iterator[tuple[str, str, os.stat_result]]:
         for name in sorted((*directories, *files)):
             seen += 1
             with contextlib.suppress(FileNotFoundError):
-                yield (
-                    above.removeprefix(".").removeprefix("/"),
-                    name,
-                    os.stat(name, dir_fd=inner, follow_symlinks=False),
-                )
+                status = os.stat(name, dir_fd=inner, follow_symlinks=False)
+                yield above.removeprefix(".").removeprefix("/"), name, status
             if seen >= _MAX_SEEN:
                 return
         if above.count("/") >= _MAX_DEPTH:

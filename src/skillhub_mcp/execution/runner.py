@@ -108,10 +108,11 @@ def run_command(
     if os.name != "posix":
         # Without process groups a command's children may outlive it.
         raise CommandUnavailable(argv[0])
+    if not (cwd.is_dir() and os.access(cwd, os.X_OK)):
+        hint = "the skill's directory no longer exists, or the server may not enter it"
+        raise SkillFileNotFound(cwd.name, ".", "cannot be entered", hint=hint)
     if sandbox is OFF:
         return _run(argv, str(cwd), environment, limits, stop)
-    if not (cwd.is_dir() and os.access(cwd, os.X_OK)):
-        raise _cannot_enter(str(cwd))
     if not os.access(argv[0], os.X_OK):
         raise CommandUnavailable(Path(argv[0]).name)
     confinement = confinement or Confinement(readable=(str(cwd),))
@@ -149,9 +150,6 @@ def _run(
             pass_fds=descriptors,
         )
     except OSError as error:
-        # Popen names the file of the error: the directory to enter, or the program.
-        if error.filename == cwd:
-            raise _cannot_enter(cwd) from error
         if error.errno == errno.E2BIG:
             raise InvalidArgument("args", "are longer than this system allows") from error
         if error.errno in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR}:
@@ -189,15 +187,6 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, stop: threading.Even
         except subprocess.TimeoutExpired:
             continue
     return False
-
-
-def _cannot_enter(cwd: str) -> SkillFileNotFound:
-    return SkillFileNotFound(
-        Path(cwd).name,
-        ".",
-        "cannot be entered",
-        hint="the skill's directory no longer exists, or the server may not enter it",
-    )
 
 
 class _Beginning(threading.Thread):

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SandboxUnavailable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
+from skillhub_mcp.skills.roots import is_at_or_below
 
 # Programs and what was installed with them. Distributions that keep everything in a store have it there.
 PROGRAM_DIRECTORIES = (
@@ -68,7 +69,7 @@ def uv_pythons(environment: Mapping[str, str]) -> str:
 def _installation_of(program: str, home: str) -> Iterable[str]:
     """Yield the program, each link on the way to it, and what is installed around them."""
     for path in _chain(program):
-        if any(_is_below(path, one) for one in PROGRAM_DIRECTORIES):
+        if any(is_at_or_below(path, one) for one in PROGRAM_DIRECTORIES):
             continue
         yield path
         folder = os.path.dirname(path)
@@ -302,7 +303,7 @@ def mounts(confinement: Confinement, system: Sequence[str]) -> tuple[Mount, ...]
     # If a path leads through links, it is there by that path too: programs are given it.
     for path, real, option in wanted:
         named = os.path.abspath(path)
-        if real in shown and not any(_is_below(named, target) for target in shown):
+        if real in shown and not any(is_at_or_below(named, target) for target in shown):
             shown[named] = Mount(named, real, option)
     for path, descriptor in confinement.opened.items():
         shown[path] = Mount(path, f"/proc/self/fd/{descriptor}", WRITABLE)
@@ -310,11 +311,7 @@ def mounts(confinement: Confinement, system: Sequence[str]) -> tuple[Mount, ...]
     for path in confinement.hidden:
         real = os.path.realpath(path)
         for mount in shown.values():
-            if real != mount.source and _is_below(real, mount.source) and os.path.exists(real):
+            if real != mount.source and is_at_or_below(real, mount.source) and os.path.exists(real):
                 target = os.path.normpath(os.path.join(mount.target, os.path.relpath(real, mount.source)))
                 masked[target] = Mount(target, real, HIDDEN)
     return tuple(sorted((masked | shown).values(), key=lambda mount: (mount.target.count("/"), mount.target)))
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
