@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from skillhub_mcp._util.safe_json import BadJson, read_json
@@ -118,34 +119,29 @@ def read_model_directory(path: str) -> ModelDirectory:
     )
 
 
+def _first_file(path: str, names: Sequence[str]) -> str | None:
+    return next((file for name in names if os.path.isfile(file := os.path.join(path, name))), None)
+
+
 def _tokenizer(path: str) -> str:
-    for name in _TOKENIZER_NAMES:
-        if os.path.isfile(os.path.join(path, name)):
-            return os.path.join(path, name)
-    others = [name for name in _OTHER_TOKENIZERS if os.path.isfile(os.path.join(path, name))]
-    if others:
+    if found := _first_file(path, _TOKENIZER_NAMES):
+        return found
+    if other := _first_file(path, _OTHER_TOKENIZERS):
         raise ModelUnusable(
-            f"has {others[0]} and no tokenizer.json",
+            f"has {os.path.basename(other)} and no tokenizer.json",
             fix="take tokenizer.json from the model's page, or save its fast tokenizer there (save_pretrained)",
         )
     raise ModelUnusable("has no tokenizer.json", fix="name the directory that holds tokenizer.json and model.onnx")
 
 
 def _model(path: str) -> str:
-    for name in _MODEL_NAMES:
-        if os.path.isfile(os.path.join(path, name)):
-            return os.path.join(path, name)
-    found = sorted(
-        os.path.join(folder, name)
-        for folder in (path, os.path.join(path, "onnx"))
-        if os.path.isdir(folder)
-        for name in os.listdir(folder)
-        if name.endswith(".onnx")
-    )
+    if usual := _first_file(path, _MODEL_NAMES):
+        return usual
+    found = [one for pattern in ("*.onnx", "onnx/*.onnx") for one in sorted(Path(path).glob(pattern))]
     if len(found) == 1:
-        return found[0]
+        return str(found[0])
     if found:
-        names = ", ".join(os.path.relpath(one, path) for one in found)
+        names = ", ".join(str(one.relative_to(path)) for one in found)
         raise ModelUnusable(f"has {names}, and none is model.onnx", fix="name the one to use model.onnx")
     raise ModelUnusable("has no model.onnx", fix="export the model to ONNX, or take its onnx/model.onnx")
 
@@ -191,14 +187,10 @@ def _json(path: str, name: str) -> Any:
             return read_json(file.read(_MOST_CONFIG_BYTES))
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError as error:
-        raise _broken(name, "it is not UTF-8") from error
-    except BadJson as error:
-        raise _broken(name, str(error)) from error
-
-
-def _broken(name: str, why: str) -> ModelUnusable:
-    return ModelUnusable(f"has a {name} that cannot be read: {why}", fix="take the file from the model's page again")
+    except (UnicodeDecodeError, BadJson) as error:
+        why = str(error) if isinstance(error, BadJson) else "it is not UTF-8"
+        fix = "take the file from the model's page again"
+        raise ModelUnusable(f"has a {name} that cannot be read: {why}", fix=fix) from error
 
 
 def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
@@ -207,7 +199,8 @@ def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
     config = _config(path, name)
     # Older versions write one switch for each way, newer ones a name.
     chosen = config.get("pooling_mode")
-    ways = [chosen] if isinstance(chosen, str) else [_WAYS.get(key, key) for key in config if _is_chosen(key, config)]
+    switched_on = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
+    ways = [chosen] if isinstance(chosen, str) else [_WAYS.get(key, key) for key in switched_on]
     if not ways:
         return None
     way = next((one for one in _POOLINGS if [one] == ways), None)
@@ -217,10 +210,6 @@ def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
             fix=f"use a model that pools by one of {', '.join(_POOLINGS)}",
         )
     return way
-
-
-def _is_chosen(key: str, config: Mapping[str, Any]) -> bool:
-    return key.startswith("pooling_mode_") and config[key] is True
 
 
 def _prompts(written: Mapping[str, Any]) -> Prompts:
