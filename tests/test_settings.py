@@ -234,7 +234,7 @@ def test_a_provider_without_its_key_is_refused(provider: str, key: str) -> None:
         own = {"EMBEDDING_BASE_URL": "http://127.0.0.1:1/v1"}
         with pytest.raises(InvalidSetting) as caught:
             read_settings({"EMBEDDING_PROVIDER": provider, **environment, **own})
-        assert "takes any text" in (caught.value.hint or "")
+        assert "accepts any text" in (caught.value.hint or "")
     settings, _ = read_settings({"EMBEDDING_PROVIDER": provider, key: "k"})
     assert settings.embedding.provider == provider
 

@@ -14,7 +14,7 @@ from tests.fakes.embedding_api import DIMENSION, TROUBLES, EmbeddingApi, gemini_
 from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS
 from skillhub_mcp.errors import EmbeddingError
 
-SHORT = 0.2
+SHORT = 0.3
 
 
 @pytest.mark.slow

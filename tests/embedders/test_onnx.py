@@ -229,7 +229,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "broken model": (broken, "model.onnx that cannot be read"),
     "broken settings": (unreadable_settings, "config.json that cannot be read: line 1"),
     "not a number": (without_numbers, "non-finite"),
-    "too many numbers": (too_wide, r"\[1, 3, 20000\], which are no vectors"),
+    "too many numbers": (too_wide, r"\[1, 3, 20000\], which are not vectors"),
     "a cross-encoder": (cross_encoder, r"logits \[1, 1\]"),
     "another pooling": (
         lambda path: encoder(path, files={"1_Pooling/config.json": {"pooling_mode": "attention"}}),

@@ -1,4 +1,4 @@
-"""The skills that the settings choose, what a project brings, and what is kept beside the index."""
+"""The places and registries that the settings choose, a project's skills, and files beside the index."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
 
 
 def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
-    """Return the places with skills outside the roots; the examples only if there is no skill and no setting."""
+    """Return the places with skills outside the roots; the examples only if no skill is served and no root is set."""
     if settings.replica.read_only:
         return ()
     chosen = settings.skills.dirs_given or settings.skills.roots_given
@@ -119,9 +119,9 @@ def make_catalogues(settings: Settings, access: Access, present: Present | None 
 
 
 def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
-    """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting.
+    """Return the project's skills for the hub and the agent-context tools. Raises InvalidSetting.
 
-    Of several projects it is the one with that root, else the first.
+    Of several projects, that with root `project_root`, else the first.
     """
     from skillhub_mcp.disclosure.project_skills import project_skills_of
     from skillhub_mcp.policy.project_trust import project_digest
@@ -146,12 +146,12 @@ def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
 
 
 def agree_to(brought: ProjectSkills) -> None:
-    """Record that the person trusts what the project brings, as it was shown. Raises what `change_trust` raises."""
+    """Record that the user trusts the project's skills as they were shown. Raises what `change_trust` raises."""
     change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
 
 
 def reviews_path() -> str:
-    """Return the path of the person's file of reviews of the audit's findings."""
+    """Return the path of the user's reviews of audit findings."""
     return expand_home("~/.skillhub/reviews.json")
 
 
@@ -162,14 +162,14 @@ def mirror_directory(settings: Settings) -> str:
 
 
 def beside_index(settings: Settings, name: str) -> str:
-    """Return the path of what is kept beside the index under that name."""
+    """Return the path of a file or directory beside the index."""
     if settings.replica.read_only:
         return os.path.join(mirror_directory(settings), name)
     return os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), name)
 
 
 def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None:
-    """Drop the cached audits of the directories that are forgotten. Raises OSError."""
+    """Drop the cached audits of forgotten directories. Raises OSError."""
     from skillhub_mcp.auditing.kept import KEPT_FILE, KeptFile
 
     KeptFile(beside_index(settings, KEPT_FILE)).forget(is_forgotten)

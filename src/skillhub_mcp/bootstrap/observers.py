@@ -1,4 +1,4 @@
-"""What is observed of a hub, and what its log says."""
+"""The observers of a hub, and what its log reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may have what: rules, choices, the audit and locks, as the settings name them, and what is wrong with those."""
+"""Rules, choices, the audit and locks that the settings name, and problems with them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
 
 
 def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the person's own files that others may write, which are not used, and those that others may read."""
+    """Return the user's files that others may write, which are not used, and those that others may read."""
     named = (
         roots_path(),
         trust_path(),
@@ -138,7 +138,7 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
     reviews = reviews_file(reviews_path())
 
     def acceptance() -> Reviews | None:
-        # What cannot be read accepts nothing; `skillhub audit` says what is wrong with it.
+        # Without readable reviews nothing is accepted; `skillhub audit` reports the reason.
         with suppress(PolicyUnreadable):
             found = reviews.read()
             return found if found and found.by_digest else None

@@ -6,7 +6,7 @@ circuit_breaker  a pause after a failure of a provider
 gemini           requests to Google's Gemini API
 local            word vectors on this machine, from the files of `wordllama`
 model_directory  the files of an ONNX model, and what they say
-onnx             a sentence encoder of the person's own, in this process
+onnx             the user's own sentence encoder, in this process
 onnx_model       an ONNX model: its tokenizer and its network
 openai           requests to OpenAI or a compatible server
 remote           batches, the time limit and checks for any provider

@@ -1,4 +1,4 @@
-"""The files of an ONNX model, and what they say about pooling, prompts and lengths. Opens no model.
+"""The files of an ONNX model, and its pooling, prompts and lengths. Loads no model.
 
 The layouts are those of Hugging Face's exports, with the files of Sentence Transformers.
 """
@@ -23,13 +23,13 @@ _OTHER_TOKENIZERS = ("vocab.txt", "tokenizer.model", "sentencepiece.bpe.model", 
 # The network's cost grows with the square of the length, and a description has at most 1,024 characters.
 _MOST_TOKENS = 512
 _MOST_CONFIG_BYTES = 1_000_000
-# Hashing a model of a gigabyte takes a second at each start. Training changes weights everywhere, so that parts tell
-# two models apart; a file of up to 8 MiB is hashed whole.
+# Hashing a gigabyte would take a second at each start. Training changes weights everywhere, so parts distinguish two
+# models; a file of up to 8 MiB is hashed whole.
 _DIGEST_PARTS = 64
 _DIGEST_PART_BYTES = 1 << 17
-# Others say that nothing is known.
-_SHORTEST_SAID = 8
-_LONGEST_SAID = 1_000_000
+# Other lengths mean that it is unknown.
+_SHORTEST = 8
+_LONGEST = 1_000_000
 _WAYS = {
     "pooling_mode_mean_tokens": "mean",
     # The same direction, and length does not count.
@@ -45,7 +45,7 @@ _OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
 
 
 class ModelUnusable(Exception):
-    """A model cannot be used. `fix` says what to do."""
+    """A model cannot be used, for a `reason`; `fix` is the remedy."""
 
     def __init__(self, reason: str, *, fix: str) -> None:
         super().__init__(reason)
@@ -55,7 +55,7 @@ class ModelUnusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What is written before a text: models such as E5 tell queries from documents by it."""
+    """Prefixes by which models such as E5 distinguish queries from documents."""
 
     query: str = ""
     document: str = ""
@@ -63,10 +63,10 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class ModelDirectory:
-    """The files of a model, and what they say.
+    """The files of a model and its configuration.
 
-    `pooling` is None if no file says how token vectors become one. `labels` is how many numbers a classifier answers
-    with, if `config.json` says it. With `applies_dense`, a layer that is not in `model` follows pooling.
+    `pooling` is None if unspecified. `labels` is the number of outputs of a classifier, if known. With `applies_dense`,
+    pooling is followed by a layer that `model` lacks.
     """
 
     path: str
@@ -97,8 +97,8 @@ def read_model_directory(path: str) -> ModelDirectory:
         pooling = _pooling(path, modules)
         written = _config(path, "config_sentence_transformers.json")
         prompts = _prompts(written)
-        said = repr((sorted(config.items()), sorted(sentence.items()), pooling, prompts))
-        digest = _digest((*_weights(model), tokenizer), said)
+        configuration = repr((sorted(config.items()), sorted(sentence.items()), pooling, prompts))
+        digest = _digest((*_weights(model), tokenizer), configuration)
     except OSError as error:
         problem = f"has a file that cannot be read: {error.strerror or error} ({error.filename})"
         raise ModelUnusable(problem, fix="make its files readable to you") from error
@@ -153,8 +153,8 @@ def _weights(model: str) -> tuple[str, ...]:
     return (model, *(os.path.join(folder, one) for one in sorted(others)))
 
 
-def _digest(paths: Sequence[str], said: str) -> str:
-    digest = hashlib.sha256(said.encode("utf-8", "surrogateescape"))
+def _digest(paths: Sequence[str], configuration: str) -> str:
+    digest = hashlib.sha256(configuration.encode("utf-8", "surrogateescape"))
     for path in paths:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -231,7 +231,7 @@ def _max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any], sentenc
 
 
 def _length(value: object) -> int:
-    return value if type(value) is int and _SHORTEST_SAID <= value <= _LONGEST_SAID else 0
+    return value if type(value) is int and _SHORTEST <= value <= _LONGEST else 0
 
 
 def _classifies(config: Mapping[str, Any]) -> bool:

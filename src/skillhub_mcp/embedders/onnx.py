@@ -1,4 +1,4 @@
-"""The embedder over a model that the person has, in this process: sentence encoders exported to ONNX."""
+"""The embedder over the user's own ONNX model, a sentence encoder, in this process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNHURRIED_SECONDS = 60.0
 # Networks that were exported with their pooling name it so.
 _POOLED_OUTPUTS = ("sentence_embedding", "sentence_embeddings", "text_embeds", "embeddings")
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
-# What BERT was trained for, which is no meaning of a sentence.
+# The output of BERT's training task, not the meaning of a sentence.
 _NOT_MEANING = "pooler_output"
 _TOKEN_AXES = 3
 # A classifier answers with few numbers; no encoder has so few.
@@ -65,7 +65,7 @@ class OnnxEmbedder:
 
     @property
     def directory(self) -> ModelDirectory:
-        """What the directory says of the model. Raises EmbeddingError."""
+        """The model's files and configuration. Raises EmbeddingError."""
         try:
             return self._model.directory
         except ModelUnusable as error:
@@ -105,7 +105,7 @@ class OnnxEmbedder:
 
 
 def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
-    """Return one vector per text (texts, dimension). Raises ModelUnusable where the outputs are none of an encoder."""
+    """Return one vector per text (texts, dimension). Raises ModelUnusable if the outputs are not an encoder's."""
     import numpy as np
 
     found = output.by_name
@@ -125,7 +125,7 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
     if answered.shape != expected:
         shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())
         raise ModelUnusable(
-            f"answers {len(output.mask)} texts with {shapes}, which are no vectors of texts",
+            f"answers {len(output.mask)} texts with {shapes}, which are not vectors of texts",
             fix="use a sentence encoder; a cross-encoder is for SEARCH_RERANK_MODEL",
         )
     return answered

@@ -63,10 +63,9 @@ class OnnxModel:
             return self._directory
 
     def outputs(self, texts: Sequence[Text], *, lane: str, deadline: float) -> Iterator[tuple[list[int], Output]]:
-        """Yield the outputs for `texts`, in batches of texts alike in length: their numbers, and what came.
+        """Yield the indices of texts and their outputs, in batches of similar length.
 
-        A text is one, or two to be compared. `deadline` is a moment of `time.monotonic`: whatever still works then is
-        ended. Raises ModelUnusable, also for that.
+        Two texts in one item are compared. `deadline` (`time.monotonic`) stops a run. Raises ModelUnusable.
         """
         network = self._loaded(deadline)
         encoded = [network.encode(text) for text in texts]
@@ -103,7 +102,7 @@ class _Network:
         unknown = sorted(self._inputs.keys() - set(_INPUTS))
         if unknown or "input_ids" not in self._inputs:
             named = f"asks for {', '.join(unknown)}" if unknown else "asks for no input_ids"
-            raise ModelUnusable(f"{named}, which is no encoder of texts", fix="use a model that encodes texts")
+            raise ModelUnusable(f"{named}, which is not an encoder of texts", fix="use a model that encodes texts")
         if not self._outputs:
             raise ModelUnusable("answers with no floating-point numbers", fix="use an export with such an output")
         fixed = [one if isinstance(one, int) else 0 for one in self._inputs["input_ids"].shape]

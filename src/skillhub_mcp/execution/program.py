@@ -1,4 +1,4 @@
-"""A program that the hub itself needs, such as git: bounded in time and bytes, and ended with its children.
+"""Programs that the hub itself needs, such as git: limited in time and output, and killed with their children.
 
 Unlike a skill's command it has the user's own rights and environment.
 """
@@ -41,7 +41,7 @@ _MOST_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 class ProgramEnded(Exception):
-    """A program that was ended: its time was up, or `excess` says what it used too much of."""
+    """A program was killed: its time was up, or it exceeded a limit, which `excess` names."""
 
     def __init__(self, excess: str = "") -> None:
         super().__init__(excess or "its time was up")
@@ -50,7 +50,7 @@ class ProgramEnded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a program left: its exit code, and the end of what it wrote to stderr."""
+    """The exit code of a program, and the end of its stderr."""
 
     exit_code: int
     messages: str
@@ -65,10 +65,10 @@ def run_program(
     limit_seconds: float,
     excess: Callable[[], str] = lambda: "",
 ) -> Outcome:
-    """Run a program with an empty stdin, write its output to the file `output`, and return how it ended.
+    """Run a program with an empty stdin and its output in the file `output`.
 
-    `excess` is called again and again while it runs; if it returns a text, the program is ended for that reason. Raises
-    CommandUnavailable if it cannot be started, and ProgramEnded.
+    `excess` is polled while it runs and kills it by returning a reason. Raises CommandUnavailable if it cannot be
+    started, and ProgramEnded.
     """
     deadline = time.monotonic() + limit_seconds
     # Files, not pipes: a child that stays, such as a credential daemon, would keep a pipe open.

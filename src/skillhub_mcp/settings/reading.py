@@ -1,4 +1,4 @@
-"""Reading the settings from options, variables and settings files, and writing one of them to the person's file."""
+"""Read the settings from options, variables and settings files, and write one to the user's file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SettingSource:
 
     @property
     def shown(self) -> str:
-        """The text for people: a secret is hidden."""
+        """The text with secrets hidden."""
         if self.setting.secret:
             return REDACTED if self.raw else ""
         return redacted(self.raw)
@@ -178,7 +178,7 @@ def _forgiven(refused: SettingSource, details: ErrorDetails) -> str:
 
 
 def _in_file(path: str, problems: dict[Setting, str], *, project: bool = False) -> dict[Setting, SettingSource]:
-    """Return what a settings file says. What a project may not set goes to `problems`. Raises InvalidSetting."""
+    """Return the settings in a file. Those that a project may not set go to `problems`. Raises InvalidSetting."""
     found: dict[Setting, SettingSource] = {}
     place = f"{'project' if project else 'settings file'} ({path})"
     for name, value in _read_file(path, within=os.path.dirname(os.path.dirname(path)) if project else "").items():
@@ -226,7 +226,7 @@ def _check_requirements(settings: Settings) -> None:
     provider = embedding.provider
     if provider in ("openai", "gemini") and not embedding.api_key:
         name = f"{provider.upper()}_API_KEY"
-        own = " (a server of yours that has no keys takes any text)" if embedding.base_url else ""
+        own = " (your own server without keys accepts any text)" if embedding.base_url else ""
         hint = f"set {name}{own}, or EMBEDDING_PROVIDER=none to search without embeddings"
         raise InvalidSetting("EMBEDDING_PROVIDER", provider, f"requires {name}, which is not set", hint=hint)
     if is_bucket(settings.index.db_path) and not settings.replica.read_only:
@@ -291,7 +291,7 @@ def _read_file(path: str, *, within: str = "") -> Mapping[str, object]:
 
 
 def write_setting(name: str, value: str | None) -> str:
-    """Set or remove one setting in the person's file and return its path. Raises InvalidSetting and OSError."""
+    """Set or remove one setting in the user's file and return its path. Raises InvalidSetting and OSError."""
     import tomlkit
 
     path = expand_home(_OWN_FILE)

@@ -1,4 +1,4 @@
-"""The types of settings that pydantic does not have. Each validator raises ValueError, which says what is allowed."""
+"""The types of settings that pydantic does not have. Their validators raise ValueError with what is allowed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d+)?")
 
 
 class NotExpanded(ValueError):
-    """A value that a client or a shell passed on as it was written, with a variable or quotes in it."""
+    """A value with a variable or quotes that a client or shell passed on unexpanded."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)

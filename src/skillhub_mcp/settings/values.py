@@ -189,7 +189,7 @@ class EmbeddingSettings(Group):
     provider: types.Word[Literal["auto", "none", "local", "onnx", "openai", "gemini"]] = setting(
         "EMBEDDING_PROVIDER",
         "auto",
-        "local (word vectors), onnx (a model of yours), openai and gemini (which are sent names, descriptions, tags, "
+        "local (word vectors), onnx (your own model), openai and gemini (which are sent names, descriptions, tags, "
         "categories and queries), none, or auto: local if installed",
     )
     model: str = setting("EMBEDDING_MODEL", "", "Model of the provider; with onnx its directory")

@@ -49,7 +49,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """The findings for one skill. `path` is its SKILL.md, or the path that was given if there is none."""
+    """The findings for one skill. `path` is its SKILL.md, or the given path if it has none."""
 
     path: str
     name: str | None

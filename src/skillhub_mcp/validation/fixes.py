@@ -39,7 +39,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A text that is being fixed, and what it is read as."""
+    """A text that is being fixed, and how it is read."""
 
     text: str
     document: Document
