@@ -1,4 +1,4 @@
-"""A local fake of OpenAI's and Gemini's APIs, for tests with the real SDKs."""
+"""A local fake of the APIs of OpenAI and Gemini, for tests with the real SDKs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,10 +39,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """How a server that people run themselves differs from OpenAI: what it refuses, and how it says so.
+    """How a self-hosted server differs from OpenAI: what it refuses, and its error.
 
-    It takes at most `texts` at a time, each of at most `characters`. One that is `bare` answers numbers though base64
-    was asked for, without an account of tokens, and knows no `json_object`.
+    It accepts at most `texts` at a time, each of at most `characters`. A `bare` one answers numbers instead of base64,
+    without token counts, and does not know `json_object`.
     """
 
     status: int
@@ -53,7 +52,7 @@ class LocalServer:
     bare: bool = False
 
     def refusal(self, body: Any) -> str:
-        """Return why it refuses a request, or an empty text."""
+        """Return why a request is refused, or an empty text."""
         if self.bare and body.get("response_format", {}).get("type") == "json_object":
             return "'response_format.type' must be 'json_schema' or 'text'"
         if "input" not in body:
@@ -66,18 +65,10 @@ class LocalServer:
 
 
 LOCAL_SERVERS = {
-    "Ollama": LocalServer(
-        400, lambda why: {"error": {"message": why, "type": "api_error", "param": None, "code": None}}, characters=1_000
-    ),
+    "Ollama": LocalServer(400, lambda why: {"error": {"message": why, "type": "api_error"}}, characters=1_000),
     "LM Studio": LocalServer(400, lambda why: {"error": why}, bare=True),
-    "TEI": LocalServer(
-        413, lambda why: {"message": why, "code": 413, "type": "Validation"}, texts=32, characters=1_000
-    ),
-    "vLLM": LocalServer(
-        400,
-        lambda why: {"error": {"message": why, "type": "BadRequestError", "param": None, "code": 400}},
-        characters=1_000,
-    ),
+    "TEI": LocalServer(413, lambda why: {"message": why, "type": "Validation"}, texts=32, characters=1_000),
+    "vLLM": LocalServer(400, lambda why: {"error": {"message": why, "code": 400}}, characters=1_000),
 }
 
 
@@ -94,7 +85,7 @@ class _Trouble:
 
 
 class EmbeddingApi:
-    """The server, on 127.0.0.1; a context manager that stops it. Each text gets the vector that `vector` returns."""
+    """The server, on 127.0.0.1, as a context manager. `vector` returns the vector of each text."""
 
     def __init__(self, vector: Callable[[str], list[float]] = embed) -> None:
         self.requests: list[Recorded] = []
@@ -194,9 +185,7 @@ class EmbeddingApi:
         self._serve()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._let_go()
         self._stop()
 
@@ -227,7 +216,7 @@ class EmbeddingApi:
         return [text for request in self.requests for text in _texts(request.body)]
 
     def recover(self) -> None:
-        """Answer as it should again."""
+        """Answer normally again."""
         self._let_go()
         self._trouble = _Trouble()
         if self._thread is None:
@@ -235,7 +224,7 @@ class EmbeddingApi:
             self._serve()
 
     def refuse(self) -> None:
-        """Refuse connections: nothing listens at the address any more."""
+        """Refuse connections."""
         self._stop()
 
     def fail_always(self, status: int, *, retry_after: str | None = None) -> None:
@@ -243,15 +232,15 @@ class EmbeddingApi:
         self._trouble.lasting = (status, retry_after)
 
     def behave_as(self, server: LocalServer) -> None:
-        """Refuse and answer as such a server does."""
+        """Behave like a self-hosted server."""
         self._trouble.server = server
 
     def answer_page(self, page: bytes) -> None:
-        """Answer every request with these bytes, as a proxy does that knows nothing of the protocol."""
+        """Answer every request with these bytes, like a proxy."""
         self._trouble.page = page
 
     def spoil(self, change: Callable[[list[list[float]]], list[list[float]]]) -> None:
-        """Answer with what `change` makes of the vectors."""
+        """Change the vectors of each answer."""
         self._trouble.spoil = change
 
     def fail(self, *statuses: int, retry_after: str | None = None) -> None:
@@ -267,7 +256,7 @@ class EmbeddingApi:
         self._trouble.hang = threading.Event()
 
     def drip(self) -> None:
-        """Answer one byte at a time for half a minute, so that no pause is long."""
+        """Answer one byte at a time for half a minute."""
         self._trouble.drip = threading.Event()
 
 
@@ -287,7 +276,7 @@ def gemini_answer(vectors: list[list[float]]) -> Any:
 
 
 def fitting(asked: str) -> str:
-    """The answer of a model that picks the skills sharing a word with the task, the last shown first."""
+    """Pick the skills that share a word with the task, the last one first, as a model would."""
     shown = json.loads(asked)
     words = set(re.findall(r"\w+", shown["task"].lower()))
     found = [one["number"] for one in shown["skills"] if words & set(re.findall(r"\w+", one["description"].lower()))]
@@ -306,14 +295,8 @@ def _texts(body: Any) -> list[str]:
 
 def chat_answer(text: str) -> Any:
     """The body of OpenAI's answer to a chat."""
-    message = {"role": "assistant", "content": text}
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "message": message}],
-    }
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
 
 
 def generated_answer(text: str) -> Any:
@@ -321,7 +304,7 @@ def generated_answer(text: str) -> Any:
     return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
 
 
-# Each way in which a provider fails, until `recover`.
+# The faults of a provider, until `recover`.
 TROUBLES: Mapping[str, Callable[[EmbeddingApi], None]] = {
     "refused": EmbeddingApi.refuse,
     "401": lambda api: api.fail_always(401),

@@ -36,10 +36,10 @@ def encoder(
     files: Mapping[str, object] | None = None,
     name: str = "model.onnx",
 ) -> Path:
-    """Write a sentence encoder: a word's vector is that of its subject, and a little of its own. Padding has one, too.
+    """Write a sentence encoder: a word's vector is that of its subject plus a small one of its own, padding included.
 
-    `output` may also be `sentence_embedding`, the sum over all tokens. `takes` are the texts and tokens
-    that it takes at a time, any where it is a word. `files` are written as JSON beside it.
+    `output` may also be `sentence_embedding`, the sum over all tokens. `takes` is its input size (texts, tokens); a
+    name means any. `files` are written as JSON beside it.
     """
     vectors = word_vectors(seed)
     if output == "sentence_embedding":
@@ -58,8 +58,7 @@ def encoder(
 def cross_encoder(
     directory: Path, *, labels: int = 1, sign: float = 1.0, files: Mapping[str, object] | None = None
 ) -> Path:
-    """Write a cross-encoder: its logit is how many of the query's tokens are in the text, less three,
-    or with a `sign` of -1 the opposite.
+    """Write a cross-encoder: its logit is `sign` times the number of the query's tokens in the text, less three.
 
     With two `labels` the first is the opposite; with more they are all alike.
     """
@@ -92,7 +91,7 @@ def cross_encoder(
 
 
 def endless(directory: Path, *, files: Mapping[str, object] | None = None) -> Path:
-    """Write an encoder that counts to 2**62 before it answers, as one that hangs."""
+    """Write an encoder that hangs: it counts to 2**62 before it answers."""
     body = graph(
         "body",
         [node("Identity", ["go_on"], ["still"]), node("Add", ["count", "one"], ["more"])],
