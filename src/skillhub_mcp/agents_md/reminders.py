@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 
 from skillhub_mcp.agents_md.files import Note
@@ -18,7 +19,9 @@ PROMPT_RULES = (
 )
 
 _OPENING, _END = "<system-reminder ", "</system-reminder>"
-_RESUME_OPENING = f'<system-reminder type="{SystemReminderType.SESSION_RESUME_DIFF.value}">\n'
+_RESUME_REMINDER = re.compile(
+    rf'<system-reminder type="{SystemReminderType.SESSION_RESUME_DIFF.value}">\n.*?\n{_END}', re.DOTALL
+)
 
 
 def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = (), *, scope: str = "initial") -> str:
@@ -59,7 +62,8 @@ def resume_reminder(old: AgentsState, new: AgentsState, recheck: Sequence[Agents
 
 def replace_resume_reminder(text: str, new: str) -> str:
     """Return `text` without its earlier `session.resume.diff` reminder, followed by `new`."""
-    rest = _without_resume_reminders(text).rstrip("\n")
+    *before, last = _RESUME_REMINDER.split(text)
+    rest = "".join([*(part.rstrip("\n") for part in before), last]).rstrip("\n")
     return "\n\n".join(part for part in (rest, new) if part)
 
 
@@ -78,18 +82,6 @@ def trim_output(text: str, max_bytes: int) -> str:
 
     over = len(trimmed(max_bytes).encode()) - max_bytes
     return trimmed(max(0, max_bytes - over))
-
-
-def _without_resume_reminders(text: str) -> str:
-    kept: list[str] = []
-    at = 0
-    while (start := text.find(_RESUME_OPENING, at)) >= 0:
-        end = text.find(f"\n{_END}", start + len(_RESUME_OPENING))
-        if end < 0:
-            break
-        kept.append(text[at:start].rstrip("\n"))
-        at = end + 1 + len(_END)
-    return "".join(kept) + text[at:]
 
 
 def _split_reminders(text: str) -> tuple[str, str]:

@@ -112,9 +112,8 @@ def read_config(written: str) -> AgentsConfig:
     """Return the configuration from JSON text or from a JSON file. Raises InvalidSetting."""
     if not written:
         return AgentsConfig()
-    text = written if written.startswith("{") else _file(written)
     try:
-        return AgentsConfig.model_validate_json(text)
+        return AgentsConfig.model_validate_json(written if written.startswith("{") else _file(written))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))

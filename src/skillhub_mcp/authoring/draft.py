@@ -97,7 +97,8 @@ def draft_files(name: str, description: str, *, script: bool, reference: bool) -
         _LAST_STEP,
     ]
     numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
-    files = {SKILL_FILE: f"---\n{_keys(name, description)}---\n{_BODY.format(title=title, steps=numbered)}"}
+    header = _yaml({"name": name, "description": description})
+    files = {SKILL_FILE: f"---\n{header}---\n{_BODY.format(title=title, steps=numbered)}"}
     if script:
         files[SCRIPT] = _SCRIPT_TEXT
     if reference:
@@ -110,18 +111,11 @@ def renamed(text: str, name: str, description: str | None) -> str:
     header = _HEADER.match(text)
     if header is None:
         raise ValueError("the example has no frontmatter")
-    kept = [line for line in header[2].splitlines(keepends=True) if not _is_replaced(line, description)]
-    own = _key("name", name) if description is None else _keys(name, description)
-    return f"{header[1]}{own}{''.join(kept)}{text[header.start(3) :]}"
+    own = {"name": name} | ({} if description is None else {"description": description})
+    replaced = tuple(f"{key}:" for key in own)
+    kept = [line for line in header[2].splitlines(keepends=True) if not line.startswith(replaced)]
+    return f"{header[1]}{_yaml(own)}{''.join(kept)}{text[header.start(3) :]}"
 
 
-def _is_replaced(line: str, description: str | None) -> bool:
-    return line.startswith("name:") or (description is not None and line.startswith("description:"))
-
-
-def _keys(name: str, description: str) -> str:
-    return _key("name", name) + _key("description", description)
-
-
-def _key(key: str, value: str) -> str:
-    return str(yaml.safe_dump({key: value}, allow_unicode=True, width=float("inf")))
+def _yaml(values: Mapping[str, str]) -> str:
+    return str(yaml.safe_dump(dict(values), allow_unicode=True, width=float("inf"), sort_keys=False))

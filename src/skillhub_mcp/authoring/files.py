@@ -12,8 +12,6 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import builtin_directory, make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
 
-_LEFT_BEHIND = "__pycache__"
-
 
 def examples() -> Sequence[Skill]:
     """Return the skills that come with SkillHub, by name."""
@@ -26,7 +24,7 @@ def files_of(example: Skill) -> Mapping[str, bytes]:
     paths = (
         Path(place, name)
         for place, directories, names in os.walk(base)
-        if _LEFT_BEHIND not in Path(place).parts
+        if "__pycache__" not in Path(place).parts
         for name in names
     )
     return {path.relative_to(base).as_posix(): path.read_bytes() for path in sorted(paths)}

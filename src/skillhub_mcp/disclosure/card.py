@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import fnmatch
-import heapq
 import itertools
 import os
 import zlib
@@ -124,18 +123,25 @@ class Domain:
 
 
 def group_by_domain(skills: Sequence[Skill]) -> tuple[Domain, ...]:
-    """Return the domains of `skills`, largest first, then the skills without a domain, under an empty name."""
+    """Return the domains of `skills`, largest first, then the skills without a domain, under an empty name.
+
+    A domain is a category, or else a word that several skills share; of several words the most common.
+    """
     found: dict[str, list[Skill]] = {}
-    without = []
+    by_word: dict[str, list[Skill]] = {}
     for skill in skills:
         if skill.category:
             found.setdefault(skill.category, []).append(skill)
         else:
-            without.append(skill)
-    for word, sharing in _shared(without):
-        found.setdefault(word, []).extend(sharing)
-    placed = {skill.directory for sharing in found.values() for skill in sharing}
-    rest = tuple(skill for skill in without if skill.directory not in placed)
+            for word in domain_words(skill):
+                by_word.setdefault(word, []).append(skill)
+    placed: set[str] = set()
+    for word, sharing in sorted(by_word.items(), key=lambda item: (-len(item[1]), item[0])):
+        left = [skill for skill in sharing if skill.directory not in placed]
+        if len(left) > 1:
+            found.setdefault(word, []).extend(left)
+            placed.update(skill.directory for skill in left)
+    rest = tuple(skill for skill in skills if not skill.category and skill.directory not in placed)
     named = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     domains = tuple(Domain(name, tuple(sharing)) for name, sharing in named)
     return (*domains, Domain("", rest)) if rest else domains
@@ -147,25 +153,6 @@ def domain_words(skill: Skill) -> frozenset[str]:
         return frozenset(skill.tags)
     words = frozenset(skill.alias.split("-")) - _STOP_WORDS
     return frozenset(word for word in words if len(word) >= _MIN_WORD or not word.isascii())
-
-
-def _shared(skills: Iterable[Skill]) -> Iterable[tuple[str, list[Skill]]]:
-    """Yield the word that most skills share with these skills, then that of most of the others, and so on."""
-    by_word: dict[str, list[Skill]] = {}
-    for skill in skills:
-        for word in domain_words(skill):
-            by_word.setdefault(word, []).append(skill)
-    taken: set[str] = set()
-    queue = [(-len(sharing), word) for word, sharing in by_word.items() if len(sharing) > 1]
-    heapq.heapify(queue)
-    while queue:
-        count, word = heapq.heappop(queue)
-        left = [skill for skill in by_word[word] if skill.directory not in taken]
-        if len(left) == -count:
-            taken.update(skill.directory for skill in left)
-            yield word, left
-        elif len(left) > 1:
-            heapq.heappush(queue, (-len(left), word))
 
 
 def mixed(skills: Iterable[Skill]) -> list[Skill]:
@@ -229,26 +216,31 @@ def _render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: in
     room = max_bytes - _size(heading)
     if not visible_skills or room < 0:
         return ""
+
+    def line(section: str, skill: Skill) -> _Line:
+        description = "" if context.names_only else visible(skill.description[: 4 * _MAX_DESCRIPTION])
+        return _Line(section, skill, shown[skill.directory], description)
+
     first = _described_first(visible_skills, context)
     chosen = {skill.directory for _, skill in first}
     if len(visible_skills) * _MIN_SKILL <= room:
         others = [(OTHERS, skill) for skill in visible_skills if skill.directory not in chosen]
-        lines = [_line(section, skill, shown, context) for section, skill in [*first, *others]]
+        lines = [line(*one) for one in (*first, *others)]
         text, count = _fit_descriptions(lines, room, context)
         if count == len(lines):
             return heading + text
-    lines = [_line(section, skill, shown, context) for section, skill in first[: max(0, room // _MIN_SKILL)]]
+    lines = [line(*one) for one in first[: max(0, room // _MIN_SKILL)]]
     undescribed = [skill for skill in visible_skills if skill.directory not in chosen]
     # The descriptions get what the domains leave of their share, and the domains what these leave.
     small_map = _domain_map(undescribed, room - int(room * _DESCRIBED_SHARE), shown) if lines else ""
     described, count = _fit_descriptions(lines, room - _size(small_map), context)
     pins = ""
-    if any(line.heading == ALWAYS for line in lines[count:]):
+    if any(one.heading == ALWAYS for one in lines[count:]):
         described, count = _fit_descriptions(lines, int(room * _DESCRIBED_SHARE), context)
         pins = _undescribed_pins(lines[count:], room - _size(described))
         described += pins
-    named = lines[:count] + [line for line in lines if pins and line.heading == ALWAYS]
-    done = {line.skill.directory for line in named}
+    named = lines[:count] + [one for one in lines if pins and one.heading == ALWAYS]
+    done = {one.skill.directory for one in named}
     rest = [skill for skill in visible_skills if skill.directory not in done]
     return heading + described + _domain_map(rest, room - _size(described), shown)
 
@@ -270,14 +262,9 @@ def _described_first(skills: Sequence[Skill], context: CardContext) -> list[tupl
     always = [skill for skill in skills if skill.is_pinned]
     own = [skill for skill in skills if skill.directory in context.project_skills and not skill.is_pinned]
     chosen = {skill.directory for skill in (*always, *own)}
-    score = {
-        skill.directory: matches
-        for skill in (skills if context.keywords else ())
-        if (matches := keyword_matches(skill, context.keywords)) and skill.directory not in chosen
-    }
-    matching = sorted(
-        (skill for skill in skills if skill.directory in score), key=lambda skill: -score[skill.directory]
-    )
+    others = (skill for skill in skills if context.keywords and skill.directory not in chosen)
+    scored = [(keyword_matches(skill, context.keywords), skill) for skill in others]
+    matching = [skill for score, skill in sorted(scored, key=lambda one: -one[0]) if score]
     return [*((ALWAYS, skill) for skill in always), *((MATCHING, skill) for skill in (*own, *matching))]
 
 
@@ -289,11 +276,6 @@ def _shown_name(skill: Skill) -> str:
     if len(name) > _MAX_NAME or in_element(visible(name)) != name:
         name = skill.alias
     return name
-
-
-def _line(heading: str, skill: Skill, shown: dict[str, str], context: CardContext) -> _Line:
-    text = "" if context.names_only else visible(skill.description[: 4 * _MAX_DESCRIPTION])
-    return _Line(heading, skill, shown[skill.directory], text)
 
 
 def _fit_descriptions(lines: Sequence[_Line], room: int, context: CardContext) -> tuple[str, int]:

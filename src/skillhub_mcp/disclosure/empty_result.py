@@ -40,15 +40,11 @@ def why_nothing(
     project: Project | None = None,
 ) -> EmptyResult:
     """Return why none of the caller's skills passes the filter; `elsewhere` are skills that are not searched."""
-
-    def is_meant(skill: Skill) -> bool:
-        return not (for_models and skill.disable_model_invocation)
-
     names = Names(snapshot, policy)
     of_project = [] if project is None else [_without_skills(project)]
-    if any(map(is_meant, names.offered())):
+    if any(not (for_models and skill.disable_model_invocation) for skill in names.offered()):
         of_source = names.of_source(source) if source is not None else names.offered()
-        offered = list(filter(is_meant, of_source))
+        offered = [skill for skill in of_source if not (for_models and skill.disable_model_invocation)]
         if core and not any(skill.is_pinned for skill in offered):
             none = Problem("Core Skills", "are not among the served ones", "pin one with skillhub.alwaysApply")
             return EmptyResult((none,), mistake=False)
@@ -96,10 +92,9 @@ def _unknown(kind: str, wanted: str, known: Iterable[str]) -> Problem:
     names = sorted(known)
     near = near_names(wanted, names)
     guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
-    more = len(names) - _LISTED
-    listed = ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-    what = f"is the {kind} of no skill that is served"
-    return Problem(repr(wanted), what, f"{guess}{plural}: {listed}" if names else f"no skill has a {kind}")
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    fix = f"{guess}{plural}: {', '.join(names[:_LISTED])}{more}" if names else f"no skill has a {kind}"
+    return Problem(repr(wanted), f"is the {kind} of no skill that is served", fix)
 
 
 def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
@@ -115,11 +110,7 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
     rules = f"correct {policy.unreadable.path}" if policy.unreadable is not None else ""
     causes = (
         (Availability.OFF, "switched off", "switch on with `skillhub enable NAME`"),
-        (
-            Availability.UNTRUSTED,
-            "in a project that awaits trust (SKILLHUB_TRUST=none)",
-            "look at it with `skillhub trust`",
-        ),
+        (Availability.UNTRUSTED, "in an untrusted project (SKILLHUB_TRUST=none)", "look at it with `skillhub trust`"),
         (Availability.UNDECIDED, "under rules of their project that cannot be read", rules),
         (Availability.DENIED, "denied by a rule", "see `skillhub allow`"),
         (Availability.WITHHELD, "withheld by the audit (SKILLHUB_AUDIT=block)", "see `skillhub audit`"),

@@ -113,7 +113,9 @@ class SkillLookup:
         refuse_nul(skill_name=skill_name)
         name = unicodedata.normalize("NFKC", skill_name).strip()
         if not name:
-            raise InvalidArgument("skill_name", "is empty", hint=self._where_names_are())
+            tool = self._search_tool
+            hint = f"find the names with {tool}" if tool else "give the name of a skill"
+            raise InvalidArgument("skill_name", "is empty", hint=hint)
         at = self._directory_at(name)
         wanted = (name, skill_name) if at is None else (at,)
         snapshot = self._live.snapshot()
@@ -134,9 +136,6 @@ class SkillLookup:
             # The path is not for a remote caller.
             handle = name
         return FoundByName(skill, handle, snapshot.source(skill), snapshot.unavailable_root(skill))
-
-    def _where_names_are(self) -> str:
-        return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"
 
 
 def _was_replaced(skill: Skill, snapshot: Snapshot) -> bool:

@@ -65,14 +65,6 @@ class LoadedSkill:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFile:
-    """A skill and the content read from one of its files."""
-
-    skill: Skill
-    content: FileContent
-
-
 class SkillReader:
     """Reads instructions and files of skills that the caller may use. Thread-safe."""
 
@@ -103,15 +95,15 @@ class SkillReader:
     def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
         """Return a part of a skill's instructions as they are now. Raises SkillHubError."""
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
-
-            def read(skill: Skill) -> str:
-                return read_instructions(skill, self._files_of(skill))
-
-            found, instructions = self._read(skill_name, Action.LOAD, granted, event, read)
+            found, instructions = self._read(
+                skill_name, Action.LOAD, granted, event, lambda skill: read_instructions(skill, self._files_of(skill))
+            )
             parts = split_body(instructions, max_bytes=_MAX_BODY_BYTES)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
-                raise _no_such_part(part, len(parts), found.skill.name)
+                available = f"parts 1 to {len(parts)}" if len(parts) > 1 else "one part"
+                reason = f"is {part}, but {found.skill.name!r} has {available}"
+                raise InvalidArgument("part", reason, hint="begin with part=1 and go on with next_part")
             event.size = len(parts[part - 1])
         if self._usage is not None and part == 1:
             self._usage.record_load(found.handle)
@@ -121,26 +113,25 @@ class SkillReader:
 
     def read_file(
         self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant], as_stored: bool = False
-    ) -> SkillFile:
-        """Return a file from byte `offset` on; `as_stored`, only UTF-8 as text. Raises SkillHubError."""
+    ) -> tuple[Skill, FileContent]:
+        """Return a skill and a file of it from byte `offset` on. Raises SkillHubError.
+
+        With `as_stored`, only UTF-8 is returned as text.
+        """
         refuse_nul(file_path=file_path)
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
 
             def read(skill: Skill) -> FileContent:
+                directory, name = self._files_of(skill), skill.name
                 return read_file(
-                    self._files_of(skill),
-                    file_path,
-                    skill=skill.name,
-                    limits=self._files,
-                    offset=offset,
-                    as_stored=as_stored,
+                    directory, file_path, skill=name, limits=self._files, offset=offset, as_stored=as_stored
                 )
 
             found, content = self._read(skill_name, Action.READ, granted, event, read)
             event.size = (content.size if content.next_offset is None else content.next_offset) - content.offset
         if self._usage is not None:
             self._usage.record_read(found.handle, file_path)
-        return SkillFile(found.skill, content)
+        return found.skill, content
 
     def read_bytes(
         self,
@@ -161,9 +152,7 @@ class SkillReader:
             if snapshot.has_moved(skill):
                 raise SkillNotFound(skill.name)
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
-
-            directory = self._files_of(skill)
-            dotfiles = self._files.serve_dotfiles
+            directory, dotfiles = self._files_of(skill), self._files.serve_dotfiles
             with _reporting_absence(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):
                 content = read_whole(
                     directory, file_path, skill=skill.name, max_bytes=max_bytes, serve_dotfiles=dotfiles
@@ -224,14 +213,6 @@ def split_body(body: str, *, max_bytes: int) -> list[str]:
         start = end
     parts.append(encoded[start:].decode("utf-8", "surrogatepass"))
     return parts
-
-
-def _no_such_part(part: int, parts: int, name: str) -> InvalidArgument:
-    if parts == 1:
-        return InvalidArgument("part", f"is {part}, but {name!r} comes in one part", hint="leave part out")
-    return InvalidArgument(
-        "part", f"is {part}, but {name!r} has parts 1 to {parts}", hint="begin with part=1 and go on with next_part"
-    )
 
 
 def _identity(skill: Skill) -> tuple[int, int] | None:

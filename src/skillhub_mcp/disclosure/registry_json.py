@@ -7,36 +7,34 @@ from collections.abc import Collection, Sequence
 from skillhub_mcp.skills.registry import IndexEntry, IndexReport
 
 
-def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
-    """Return one skill as its author wrote it, with its `path` only for a client on this machine."""
-    controls = entry.controls
-    value: dict[str, object] = {
-        "name": entry.name,
-        "description": entry.description,
-        "source": entry.source.value,
-        "path": entry.path,
-        "controls": {
-            "disable_model_invocation": controls.disable_model_invocation,
-            "user_invocable": controls.user_invocable,
-            "allowed_tools": list(controls.allowed_tools),
-        },
-        "meta": {"version": entry.meta.version, "author": entry.meta.author},
-    }
-    if entry.diagnostics:
-        value["diagnostics"] = [{"rule": d.rule, "line": d.line, "message": d.message} for d in entry.diagnostics]
-    if not with_path:
-        del value["path"]
-    return value
-
-
 def entries_json(
     entries: Sequence[IndexEntry], *, awaiting_trust: Collection[str] = (), with_paths: bool = True
 ) -> list[dict[str, object]]:
-    """Return the skills in the order given; those whose paths are in `awaiting_trust` are marked."""
+    """Return the skills as their authors wrote them; those whose paths are in `awaiting_trust` are marked.
+
+    Their paths are only for a client on this machine.
+    """
     return [
-        entry_json(entry, with_path=with_paths) | ({"awaits_trust": True} if entry.path in awaiting_trust else {})
+        {
+            "name": entry.name,
+            "description": entry.description,
+            "source": entry.source.value,
+            **({"path": entry.path} if with_paths else {}),
+            "controls": {
+                "disable_model_invocation": entry.controls.disable_model_invocation,
+                "user_invocable": entry.controls.user_invocable,
+                "allowed_tools": list(entry.controls.allowed_tools),
+            },
+            "meta": {"version": entry.meta.version, "author": entry.meta.author},
+            **({"diagnostics": _diagnostics_json(entry)} if entry.diagnostics else {}),
+            **({"awaits_trust": True} if entry.path in awaiting_trust else {}),
+        }
         for entry in entries
     ]
+
+
+def _diagnostics_json(entry: IndexEntry) -> list[dict[str, object]]:
+    return [{"rule": found.rule, "line": found.line, "message": found.message} for found in entry.diagnostics]
 
 
 def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int | None = None) -> dict[str, object]:

@@ -47,7 +47,7 @@ class Report:
     @property
     def kinds(self) -> dict[str, Quality]:
         """The means for each kind of query."""
-        kinds = dict.fromkeys(one.query.kind for one in self.judged if one.quality is not None)
+        kinds = dict.fromkeys(one.query.kind for one in self.judged)
         found = {kind: _mean([one for one in self.judged if one.query.kind == kind]) for kind in kinds}
         return {kind: mean for kind, mean in found.items() if mean is not None}
 
@@ -73,10 +73,9 @@ class Report:
     @property
     def refused_where_kept(self) -> float | None:
         """The share of hopeless queries that a threshold refuses that keeps 95 % of the others."""
-        scores = [(one.score, one.quality is None) for one in self.judged if one.score is not None]
-        return refused_where_kept(
-            [score for score, hopeless in scores if not hopeless], [score for score, hopeless in scores if hopeless]
-        )
+        scored = [one for one in self.judged if one.score is not None]
+        answerable = [one.score or 0.0 for one in scored if one.quality is not None]
+        return refused_where_kept(answerable, [one.score or 0.0 for one in scored if one.quality is None])
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:

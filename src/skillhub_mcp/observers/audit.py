@@ -36,11 +36,12 @@ class Audit:
     def _record(self, use: UseEvent) -> None:
         request = REQUEST_CONTEXT.get()
         fields: dict[str, object] = {
-            "skill": _truncated(use.skill),
+            "skill": use.skill and use.skill[:_MAX_CHARACTERS],
             "source": use.source,
             "part": use.part,
-            "file": _truncated(use.file_path),
-            "command": _truncated(_first_word(use.command)),
+            "file": use.file_path and use.file_path[:_MAX_CHARACTERS],
+            # The rest are arguments, which may contain secrets.
+            "command": use.command and "".join(use.command.split(maxsplit=1)[:1])[:_MAX_CHARACTERS],
             "exit_code": use.exit_code,
             "sandbox": use.sandbox,
             "network": use.network,
@@ -72,12 +73,3 @@ def process_owner() -> str:
     except KeyError:
         # In a container the user id may have no name.
         return str(os.getuid())
-
-
-def _first_word(command: str | None) -> str | None:
-    # The rest are arguments, which may contain secrets.
-    return None if command is None else "".join(command.split(maxsplit=1)[:1])
-
-
-def _truncated(text: str | None) -> str | None:
-    return None if text is None else text[:_MAX_CHARACTERS]

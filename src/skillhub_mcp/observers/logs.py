@@ -67,9 +67,12 @@ class LibraryLog:
                 for one in self._elsewhere(snapshot):
                     _library.info("%s", one.sentence())
             self._snapshot = snapshot
-            problems, copies = _problems_of(snapshot)
+            lost = Names(snapshot).shadowed()
+            copies = [shadowing(one) for one in lost if one.why is ShadowReason.COPY]
+            problems = [shadowing(one) for one in lost if one.why is not ShadowReason.COPY]
             # Directories and rules first: they concern many skills.
-            present = (*root_problems(snapshot.report), *self._name_problems(snapshot), *problems, *copies)
+            settings = (*root_problems(snapshot.report), *self._name_problems(snapshot))
+            present = (*settings, *refusal_problems(snapshot.report), *problems, *copies)
             lines = dict.fromkeys(problem.sentence() for problem in present)
             new = [line for line in lines if line not in self._known]
             self._known = frozenset(lines)
@@ -79,11 +82,3 @@ class LibraryLog:
                     _library.warning("%d more problems; `skillhub doctor` lists them", len(new) - _AT_ONCE)
                     return
                 _library.log(logging.INFO if line in of_copies else logging.WARNING, "%s", line)
-
-
-def _problems_of(snapshot: Snapshot) -> tuple[list[Problem], list[Problem]]:
-    """Return the problems of skills, and the copies that were left out."""
-    lost = Names(snapshot).shadowed()
-    problems = list(refusal_problems(snapshot.report))
-    problems += [shadowing(one) for one in lost if one.why is not ShadowReason.COPY]
-    return problems, [shadowing(one) for one in lost if one.why is ShadowReason.COPY]

@@ -103,12 +103,12 @@ class CoreTools:
         offset: Annotated[int, Field(ge=0, le=_MAX_OFFSET, description="If truncated: next_offset")] = 0,
     ) -> ToolResult:
         session = self.sessions.current()
-        file = self.hub.reader.read_file(skill_name, file_path, offset=offset, granted=session.granted)
-        text, content = file_json(file.content), file.content
-        key = os.path.join(file.skill.directory, file_path)
+        skill, content = self.hub.reader.read_file(skill_name, file_path, offset=offset, granted=session.granted)
+        text = file_json(content)
+        key = os.path.join(skill.directory, file_path)
         if offset > 0:
             session.ledger.check_goes_on("file", key, content.digest, argument="offset", first=0)
         end = content.size if content.next_offset is None else content.next_offset
         piece = Piece(content.offset, end, content.size)
-        session.ledger.record("file", f"{file.skill.name}/{file_path}", key, text, piece=piece, digest=content.digest)
+        session.ledger.record("file", f"{skill.name}/{file_path}", key, text, piece=piece, digest=content.digest)
         return ToolResult(content=text)
