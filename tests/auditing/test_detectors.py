@@ -10,7 +10,7 @@ from skillhub_mcp.auditing.audit import audit_files, ordered, text_findings
 from skillhub_mcp.auditing.characters import hidden_characters, skeleton
 from skillhub_mcp.auditing.concealed import blobs, hidden_texts
 from skillhub_mcp.auditing.entries import SkillEntry, entry_findings, leaves, package_findings
-from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
+from skillhub_mcp.auditing.names import NamedSkill, look_alikes, one_letter_apart
 from skillhub_mcp.auditing.reading import SkillFiles
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 
@@ -185,16 +185,16 @@ def test_look_alike_names_are_found(name: str, other: str) -> None:
     assert "/b" in told
 
 
-def test_near_and_shadowed_names_are_found_across_sources() -> None:
+def test_near_names_are_found_across_sources() -> None:
     skills = [
         NamedSkill("/a", "deploy-app", "hub"),
         NamedSkill("/b", "deploy-apps", "project"),
-        NamedSkill("/c", "deploy-app", "project"),
+        NamedSkill("/c", "deploy-app", "hub"),
         NamedSkill("/d", "review-it", "hub"),
         NamedSkill("/e", "review-at", "hub"),
     ]
-    told = {path: [one.rule for one in findings] for path, findings in near_and_shadowed(skills).items()}
-    assert told == {"/a": ["name-shadowed", "name-near"], "/b": ["name-near"], "/c": ["name-shadowed"]}
+    told = {path: [one.rule for one in findings] for path, findings in one_letter_apart(skills).items()}
+    assert told == {"/a": ["name-near"], "/b": ["name-near"], "/c": ["name-near"]}
 
 
 def test_the_worst_finding_of_a_line_comes_first() -> None:

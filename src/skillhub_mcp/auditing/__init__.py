@@ -11,7 +11,7 @@ entries       links, hard links, binaries and hidden scripts
 header        tools, hooks and descriptions of a frontmatter
 kept          what was found before, in a file beside the index
 matching      finding the table's patterns in bounded time
-names         look-alike, near and shadowed names
+names         look-alike and near names
 reading       a skill's files within bounds
 rules         the table of rules with their patterns, severities, and what a finding is
 text          a text as detectors see it

@@ -1,4 +1,4 @@
-"""Names of a library that can be taken for another: by their look, by one letter, or by shadowing. Pure."""
+"""Names of a library that can be mistaken for another: by their look, or by one letter. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from skillhub_mcp.auditing.characters import skeleton
 from skillhub_mcp.auditing.rules import AuditFinding, found
 
-# Short names are near to each other by chance, and comparing more takes more memory than it is worth.
+# Short names are near each other by chance, and comparing more takes too much memory.
 _SHORTEST = 6
 _MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSkill:
-    """A skill as far as its name goes: its directory, its name, and the place it comes from."""
+    """The name of a skill, its directory, and where it is from."""
 
     directory: str
     name: str
@@ -41,27 +41,21 @@ def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding
     return findings
 
 
-def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
-    """Return by directory the skills with a name that another origin has too, or has but for one letter."""
-    listed = list(skills)
-    findings: dict[str, list[AuditFinding]] = defaultdict(list)
+def one_letter_apart(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
+    """Return by directory the skills whose names differ by one letter from a skill's of another origin."""
     by_name: dict[str, list[NamedSkill]] = defaultdict(list)
-    for skill in listed:
+    for skill in skills:
         by_name[skill.name].append(skill)
-    for same in by_name.values():
-        if len({one.origin for one in same}) > 1:
-            for one in same:
-                other = next(two for two in same if two.origin != one.origin)
-                message = f"{other.origin} has a skill {one.name!r} as well"
-                findings[one.directory].append(found("name-shadowed", message))
-    if len(by_name) <= _MOST_COMPARED:
-        for first, second in _one_letter_apart(name for name in by_name if len(name) >= _SHORTEST):
-            for own, others in ((by_name[first], by_name[second]), (by_name[second], by_name[first])):
-                for skill in own:
-                    near = next((two for two in others if two.origin != skill.origin), None)
-                    if near is not None:
-                        message = f"{skill.name!r} is one letter away from {near.name!r} of {near.origin}"
-                        findings[skill.directory].append(found("name-near", message))
+    if len(by_name) > _MOST_COMPARED:
+        return {}
+    findings: dict[str, list[AuditFinding]] = defaultdict(list)
+    for pair in _near_pairs(name for name in by_name if len(name) >= _SHORTEST):
+        for own, other in (pair, pair[::-1]):
+            for skill in by_name[own]:
+                near = next((one for one in by_name[other] if one.origin != skill.origin), None)
+                if near is not None:
+                    message = f"{skill.name!r} is one letter away from {near.name!r} of {near.origin}"
+                    findings[skill.directory].append(found("name-near", message))
     return {directory: tuple(own) for directory, own in findings.items()}
 
 
@@ -70,8 +64,8 @@ def _strangeness(skill: NamedSkill) -> int:
     return sum(not ("a" <= character <= "z" or character == "-") for character in skill.name)
 
 
-def _one_letter_apart(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each two names that differ by one letter put in, left out or replaced."""
+def _near_pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of names that differ by one letter inserted, removed or replaced."""
     by_rest: dict[tuple[int, str], list[str]] = defaultdict(list)
     known = set(names)
     for name in sorted(known):

@@ -618,7 +618,6 @@ _TABLE = (
     _rule("name-near", _MEDIUM,
         "a name that is one letter away from a skill's of another source",
         "rename it, or remove the one that you did not mean", "typosquatting, ClawHub, 2026"),
-    _rule("name-shadowed", _LOW, "a name that a skill of another source has as well", "load it as name@source, or rename one of the two", _TAXONOMY),
     _rule("not-read", _HIGH,
         "a part of the skill that was not read: too large, too many, too deep, installed packages, or unreadable", "read it yourself", "-"),
 )
