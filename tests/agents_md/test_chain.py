@@ -115,7 +115,7 @@ def test_files_over_the_byte_budget_are_named(repo: Path, write: Write) -> None:
     assert f"{repo}/a/AGENTS.md" in chain.seen
     assert f"{repo}/a/b/AGENTS.md" not in chain.seen
     assert list(chain.named) == [f"{repo}/a/b/AGENTS.md"]
-    # Where the bytes end with a file, the next one is not shown at all.
+    # If a file uses up the bytes, the next one is not shown.
     assert texts(read(repo, "a", "a/b", max_bytes=10)) == ["root", "nested"]
     block = agents_context([(place.path, text) for place, text in chain.files], chain.notes)
     assert f"<note>{repo}/a/b/AGENTS.md is not shown: the limit is 7 bytes; read it yourself</note>" in block

@@ -1,4 +1,4 @@
-"""One session's AGENTS.md: the root, the initial load, later paths, and the reminder on resuming."""
+"""AGENTS.md in one session: the root, the initial load, later paths, and resuming."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_blank_file_is_noted_once(repo: Path, write: Write) -> None:
     assert [note.message for note in one.initial().notes] == ["is empty"]
     assert found(one, "x") == []
     assert found(one, "a/x") == []
-    # Nor after the session was taken up.
+    # Also after resuming.
     later = resolver(repo)
     assert later.resume_diff(one.state) == ""
     assert found(later, "x") == []
@@ -245,7 +245,7 @@ def test_a_resumed_session_returns_no_known_files(repo: Path, write: Write) -> N
     later = resolver(repo / "b")
     assert "b/AGENTS.md (mtime: 1000)" in later.resume_diff(before.state)
     assert [found(later, str(repo / place / "x")) for place in ("", "a", "b", "c")] == [[], [], [], ["c/AGENTS.md"]]
-    # What it has seen since is newer than what the state knows.
+    # Newer versions take precedence over the saved state.
     write("", "Newer.", mtime_ms=3_000)
     assert found(later, str(repo / "x")) == ["AGENTS.md"]
     assert f"{repo}/AGENTS.md (mtime: 3000)" in later.resume_diff(before.state)

@@ -19,7 +19,7 @@ def test_a_state_is_found_by_handle_and_caller(tmp_path: Path) -> None:
     assert saved.find("h", caller="") is None
     saved.save("h", state("/r/a"), caller="ada")
     saved.save("h", state("/r/b"), caller="")
-    # Another process has nothing but the directory.
+    # Another process shares only the directory.
     other = SavedSessions(str(tmp_path / "sessions"))
     assert other.find("h", caller="ada") == state("/r/a")
     assert other.find("h", caller="") == state("/r/b")

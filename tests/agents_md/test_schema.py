@@ -1,4 +1,4 @@
-"""The types of the AGENTS.md tools: accepted and refused values, and their JSON Schema."""
+"""The types of the AGENTS.md tools, and their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_malformed_configuration_is_rejected(written: Any) -> None:
 def test_resolved_files_are_validated_strictly() -> None:
     file = {"path": "/r/AGENTS.md", "mtimeMs": 1, "sizeBytes": 2}
     assert ResolvedAgents.model_validate({"files": [file]}).model_dump(mode="json") == {"files": [file]}
-    # A number of milliseconds as another host has it.
+    # Other hosts have fractions of milliseconds.
     assert AgentsFile.model_validate({**file, "mtimeMs": 1.5}) == AgentsFile.model_validate(file)
     for bad in (
         {"mtimeMs": -1},

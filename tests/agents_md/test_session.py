@@ -74,5 +74,5 @@ def test_an_absolute_path_belongs_to_the_innermost_project(session: AgentsSessio
     assert session.of_path(str(inner / "x")) is nested
     session.enter()
     assert session.of_path(str(repo / "x")) is outer
-    # Of no project, and relative: the directory entered last.
+    # Other and relative paths use the directory entered last.
     assert session.of_path(str(tmp_path)) is session.of_path("x") is session.of_path("../x") is outer

@@ -1,4 +1,4 @@
-"""What a hub knows of its skills' audits, when it looks again, and what it withholds."""
+"""The audits of a hub: kept, repeated after a change, and withholding skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A phrase that is quoted, forbidden, looked for or explained is not critical, and an order that pretends to be is."""
+"""Quoted, forbidden or explained phrases are not critical; disguised orders are."""
 
 from __future__ import annotations
 

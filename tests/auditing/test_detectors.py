@@ -1,4 +1,4 @@
-"""The single detectors: characters, hidden text, encoded text, frontmatter, entries, names."""
+"""The detectors: characters, hidden text, encoded text, frontmatter, entries, names."""
 
 from __future__ import annotations
 

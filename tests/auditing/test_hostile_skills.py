@@ -1,4 +1,4 @@
-"""What the audit finds in hostile skills after published patterns, and that it leaves real ones alone."""
+"""Findings of the audit in hostile skills, and in real ones."""
 
 from __future__ import annotations
 

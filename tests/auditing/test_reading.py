@@ -1,4 +1,4 @@
-"""Reading a skill for the audit: within bounds, confined, and saying what was left out."""
+"""Reading a skill for the audit: confined, within bounds, and reporting what was not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a skill that somebody is about to write."""
+"""The text of the files of a new skill."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_script_of_a_draft_works(tmp_path: Path) -> None:
     script.write_text(draft_files("one", "", script=True, reference=False)[SCRIPT], encoding="utf-8")
     done = subprocess.run([sys.executable, script, "-"], input=b"a\nb\n", capture_output=True, check=True, timeout=60)
     assert done.stdout.decode().split() == ["2", "lines"]
-    # As EXECUTION_ENV.md asks of authors: a sentence, and no traceback.
+    # EXECUTION_ENV.md asks for a sentence without a traceback.
     failed = subprocess.run([sys.executable, script, "nowhere"], capture_output=True, check=False, timeout=60)
     assert (failed.returncode, failed.stdout) == (1, b"")
     assert failed.stderr.startswith(b"nowhere cannot be read: ")

@@ -1,4 +1,4 @@
-"""Writing the files of a new skill into a directory of its own."""
+"""Writing the files of a new skill."""
 
 from __future__ import annotations
 

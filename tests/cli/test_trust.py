@@ -206,7 +206,7 @@ def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_men
     problems = {one["subject"]: one["fix"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]}
     assert problems[str(record)] == "fix or remove it; no project is trusted until then"
     rules = f"{repo}/.skillhub/permissions.json"
-    assert problems[rules] == "fix or remove it; the skills that the project brings are not loaded until then"
+    assert problems[rules] == "fix or remove it; the skills of the project are not loaded until then"
     assert "its project's rules cannot be read" in skillhub("list", "--all", *here(repo)).out
     record.chmod(0o666)
     fixes = [one["fix"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]]

@@ -1,4 +1,4 @@
-"""The "Available Skills" list: one line for each skill, whose values cannot imitate another line or field."""
+"""The "Available Skills" list, in which no value imitates another line or field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue in every format, within a budget that is kept by shortening before skills are left out."""
+"""The catalogue in every format, within a budget."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_an_empty_catalogue_in_every_format() -> None:
 def test_the_least_important_skills_are_left_out_and_counted() -> None:
     entries = [entry("c", importance=2), entry("b", importance=1), entry("a", importance=0)]
     rendered = fit(entries, Budget(max_entries=2), render_codelia, search_tool="skill_search")
-    # In the order given, not in that of importance.
+    # In the given order.
     assert [one.name for one in rendered.catalogue.entries] == ["b", "a"]
     assert (rendered.catalogue.left_out, rendered.catalogue.truncated) == (1, True)
     assert '<skills_catalog scope="initial" truncated="true">' in rendered.text
@@ -252,7 +252,7 @@ def test_skills_that_fit_are_not_left_out(made: list[tuple[str, str, int]], max_
     found = fit(entries, budget, render).catalogue
     count = len(found.entries)
     if found.left_out:
-        # Neither short nor whole does the next one fit.
+        # The next one fits neither shortened nor whole.
         for length in (MIN_DESCRIPTION, 200) if count else (2, 200):
             assert not budget.holds(render(most_important(entries, count + 1, length)))
     if found.shortened:

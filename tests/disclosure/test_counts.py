@@ -1,4 +1,4 @@
-"""Counts: each SKILL.md once, in one sentence."""
+"""The counts of skills as a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many hits a model is shown, and how much of each description."""
+"""The number of hits that a model is shown, and the length of descriptions."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_a_higher_score_never_hides_a_shown_hit(scores: list[float], other: floa
     ("scores", "many"),
     [
         ([0.95, *[0.3] * 9], 5),
-        # What is near to the first is shown beside it.
+        # Hits near the first are shown.
         ([0.95, *[0.9] * 6, *[0.3] * 3], 7),
         ([1.0, *[0.9] * 9], 10),
-        # Not clear: the right one may be any.
+        # No clear first hit.
         ([0.89, *[0.1] * 9], 10),
         ([0.4, 0.3, 0.3], 3),
         # A list by name has no scores.
@@ -85,10 +85,10 @@ def test_descriptions_are_sanitized_bounded_and_distinct(texts: list[str], whole
     ("text", "cut"),
     [
         ("Short. As it is.", "Short. As it is."),
-        # After a sentence in the second half, and no sooner.
+        # Cut after a sentence in the second half.
         ("Reads files of all kinds. Then it prints more", "Reads files of all kinds. …"),
         ("Reads. Then it prints what it has read and more", "Reads. Then it prints what it has read…"),
-        # A point that ends no sentence.
+        # A full stop inside a sentence.
         ("Reads files of many kinds, e.g. PDF and other formats", "Reads files of many kinds, e.g. PDF and…"),
         ("Reads files of all kinds for v1.2, v1.3 and others", "Reads files of all kinds for v1.2, v1.3…"),
         (f"{'議' * 25}。{'録' * 25}。", f"{'議' * 25}。 …"),

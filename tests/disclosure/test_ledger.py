@@ -1,4 +1,4 @@
-"""The ledger of a session: each thing that was shown once, with the tokens of all times together."""
+"""The ledger of a session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_parts_of_one_version_add_up_to_the_whole() -> None:
     shown = [show(1, 3), show(2, 3), show(2, 3), show(3, 3)]
     assert [one.is_complete for one in shown] == [False, False, False, True]
     assert [one.opening for one in shown] == ["part 1"] * 4
-    # What is complete stays complete, however it is cut.
+    # A complete entry stays complete.
     assert show(1, 3).is_complete
     assert show(2, 5).is_complete
     assert not show(2, 3, mtime_ms=2.0).is_complete
@@ -52,7 +52,7 @@ def test_pieces_of_two_versions_do_not_add_up() -> None:
     ledger.check_goes_on("file", "a", "one", argument="offset", first=0)
     with pytest.raises(InvalidArgument, match="offset goes on with a text that has changed"):
         ledger.check_goes_on("file", "a", "two", argument="offset", first=0)
-    # What was never shown, or is not known by its digest, goes on with nothing.
+    # Without an earlier entry or digest, nothing is compared.
     ledger.check_goes_on("file", "b", "two", argument="offset", first=0)
     ledger.check_goes_on("file", "a", "", argument="offset", first=0)
     assert not show(1, "two").is_complete

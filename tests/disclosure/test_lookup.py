@@ -1,4 +1,4 @@
-"""What a caller is told who names a folder: its skill has another name, or none."""
+"""Errors for unknown names that match a folder or another skill."""
 
 from __future__ import annotations
 

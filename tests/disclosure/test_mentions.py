@@ -1,4 +1,4 @@
-"""Mentions of skills in a text: whole tokens, paths before names, and no guessing."""
+"""Mentions of skills in a text."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_disabled_skill_is_unresolved() -> None:
         resolution = resolve_mentions(text, SKILLS, cwd="/work")
         assert resolution.skills == ()
         assert resolution.unresolved == (Unresolved(text, "off", ("/skills/off",)),)
-    # With one of two namesakes off, the name means the other.
+    # With one of two namesakes disabled, the name means the other.
     assert found("$beta", [BETA, skill("beta", "/b/beta", enabled=False)]) == ["/a/beta"]
 
 

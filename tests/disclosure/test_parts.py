@@ -1,4 +1,4 @@
-"""A long body comes in parts."""
+"""Splitting a long body into parts."""
 
 from __future__ import annotations
 

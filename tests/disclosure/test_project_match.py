@@ -1,4 +1,4 @@
-"""Which skills fit a project is guessed from the names of the files at its root, and from nothing else."""
+"""Matching skills to a project by the names of files in its root."""
 
 from __future__ import annotations
 

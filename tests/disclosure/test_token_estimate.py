@@ -1,4 +1,4 @@
-"""The estimate of what a text costs."""
+"""The estimate of tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_tokens_are_four_letters_or_one_cjk_character(text: str, tokens: int) ->
 
 
 def test_the_estimate_for_english_prose_is_within_a_quarter() -> None:
-    # The usual rule of thumb for English: three words are four tokens.
+    # In English, three words are about four tokens.
     prose = (
         "Read the invoice, find the number that the supplier printed at the top, and write it into the table. "
         "When the page was scanned, turn it upright first; a crooked page hides its numbers from every reader. "

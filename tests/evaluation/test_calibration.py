@@ -1,4 +1,4 @@
-"""Whether scores are probabilities, and what a threshold on them refuses."""
+"""Calibration of scores, and rejection by a threshold."""
 
 from __future__ import annotations
 

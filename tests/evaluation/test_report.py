@@ -1,4 +1,4 @@
-"""Reports: means of all queries and of each kind, rejection rates, the worst answers, and the gain over another."""
+"""Reports: means, rejection rates, worst answers and gains."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_median_time_is_in_milliseconds(seconds: tuple[float, ...], wanted: 
 def test_a_gain_is_the_mean_difference() -> None:
     ours = report(MIXED)
     other = report([(*asked[:3], "xy" if asked[0] == "1" else asked[3], True) for asked in MIXED], engine="other")
-    # They differ in the first query alone, by 1.
+    # Only the first query differs, by 1.
     gain, *bounds = ours.gain_over(other) or NOTHING
     assert gain == pytest.approx(0.25)
     assert tuple(bounds) == bootstrap_interval([1.0, 0.0, 0.0, 0.0])

@@ -46,7 +46,7 @@ SHARES = st.lists(st.integers(min_value=0, max_value=64).map(lambda number: numb
         ("bcdefghija", "a", (0.0, 0.0, 1.0, 0.1, 0.2891)),
         # Eleventh: too late to count.
         ("bcdefghijka", "a", (0.0, 0.0, 0.0, 0.0, 0.0)),
-        # All ten are right, of twelve: the ideal has no more than ten either.
+        # Ten of twelve: the ideal has ten too.
         ("abcdefghij", "abcdefghijkl", (1.0, 5 / 12, 10 / 12, 1.0, 1.0)),
     ],
 )
@@ -85,7 +85,7 @@ def test_an_ideal_order_scores_1(relevant: frozenset[str], others: list[str]) ->
 def test_the_order_of_relevant_hits_does_not_matter(
     found: list[str], relevant: frozenset[str], chance: random.Random
 ) -> None:
-    # Neither in which order they are named, nor which of them stands where.
+    # The order of relevant hits does not matter.
     named = sorted(relevant)
     chance.shuffle(named)
     swapped = dict(zip(sorted(relevant), named, strict=True))

@@ -1,4 +1,4 @@
-"""All observers, each with what it wrote or sent, for tests to read."""
+"""All observers, with what each recorded, for tests."""
 
 from __future__ import annotations
 

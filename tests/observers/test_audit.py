@@ -1,4 +1,4 @@
-"""The audit log: one whole line for each load, read, run and refusal, which cannot be forged."""
+"""The audit log: one line for each load, read and run."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_each_use_is_one_line(write_skill: SkillWriter, hub_environment: dict[st
                 refused()
     who = {"who": process_owner(), "transport": "local"}
     pdf = {"skill": "pdf", "source": "hub"}
-    # How a command was confined, and which files it was of.
+    # The sandbox of a command, and the digest of its files.
     confined = {"sandbox": "off", "digest": skill_digest(str(skill))}
     assert without_moment(written(path)) == [
         {"act": "load", **pdf, "outcome": "ok", **who},

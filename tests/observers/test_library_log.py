@@ -1,4 +1,4 @@
-"""The log of the library: what is refused, shadowed or missing is told once, and again when it changes."""
+"""The log of problems of the library, each once until it changes."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_each_problem_is_logged_once_until_it_changes(
         ]
         assert all("; " in line for line in first)
         assert told() == []
-        # Something else is new: what was told before is not told again.
+        # Only the new problem is logged.
         broken = write_skill("broken", frontmatter="name: [")
         (only,) = told()
         assert only.startswith(f"{broken}/SKILL.md")
-        # It went away and came back.
+        # A problem that returns is logged again.
         write_skill("silent", "Speaks.")
         assert told() == []
         write_skill("silent", frontmatter="name: silent\ndescription:")

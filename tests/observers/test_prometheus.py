@@ -1,4 +1,4 @@
-"""The metrics for Prometheus: each is in the guide, and none has a series for a skill."""
+"""The metrics for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line that a server is ready: its facts are fields of the record, so that a log of JSON has them by name."""
+"""The log line that a server is ready, with its facts as fields."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def test_unreadable_project_rules_disable_only_the_projects_skills(tmp_path: Pat
     with pytest.raises(PolicyUnreadable, match=r"The project's .* cannot be used") as caught:
         policy.check(brought(skill), Action.LOAD)
     assert caught.value.path == str(rules)
-    assert caught.value.hint == "fix or remove it; the skills that the project brings are not loaded until then"
+    assert caught.value.hint == "fix or remove it; the skills of the project are not loaded until then"
     policy.check(skill, Action.LOAD)
     assert access.now(str(tmp_path / "two")).offers(brought(skill))
     rules.unlink()

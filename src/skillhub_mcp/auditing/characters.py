@@ -27,7 +27,7 @@ _SPLIT_WORD = re.compile(f"(?<=[A-Za-z])[{_ZERO_WIDTH}]{{1,3}}(?=[A-Za-z])")
 _BIDI_ONE = re.compile(f"[{_BIDI}]")
 _OVERRIDES = "\u202d\u202e"
 
-# Words that are written in two ways at once are a person's habit; so many are a message.
+# A few split words are a writer's habit; so many are a message.
 _SPLIT_WORDS = 3
 _SHOWN = 60
 _FIRST_TAG = 0xE0000

@@ -15,7 +15,7 @@ _AFTER = 60
 # A label is looked for in so many lines above a hit, a heading in so many.
 _LINES = 40
 _HEADED_LINES = 400
-# Whole words: the name of a host, or a `task`, cites nothing.
+# Whole words: a host name or `task` does not cite.
 _CITING = re.compile(
     r"\b(?:e\.g\.|such as|like|for example|(?<![@./-])examples?(?![-.]\w)|attempts?|attacks?|injection|malicious|"
     r"adversar\w{0,8}|payloads?|phrases?|patterns?|detect\w{0,4}|refus\w{0,4}|reject\w{0,4}|red flags?|suspicious|"
@@ -64,7 +64,7 @@ def eased(severity: Risk, text: AuditText, folded: Folded, start: int, end: int,
 
 
 def _is_quoted(text: AuditText, at: int, said: str) -> bool:
-    """Whether the words stand in quotation marks that neither YAML nor a command that prints them needs."""
+    """Whether the words are quoted, apart from quotes that YAML or a printing command needs."""
     lines = text.lines[max(0, at - 5) : at + 4]
     window = "\n".join(lines).lower()
     words = re.search(_BETWEEN.join(map(re.escape, said.split()[:8])), window, re.DOTALL)

@@ -12,9 +12,9 @@ from skillhub_mcp.auditing.text import AuditText, Folded
 from skillhub_mcp.sanitize import shortened
 
 _SHOWN = 80
-# A pattern gives up after so many hits that are not near what it needs.
+# After so many hits without their context, a pattern gives up.
 _MATCHES = 2_000
-# The lines around a hit are read for so many hits of a pattern.
+# For so many hits of a pattern, the lines around a hit are examined.
 _CITATIONS = 200
 
 
@@ -39,7 +39,7 @@ def matches(text: AuditText) -> Iterator[AuditFinding]:
 
 
 def _has_any(text: str, words: str) -> bool:
-    # A loop and no generator: more than a thousand words are looked for, and few are found.
+    # A loop is faster than a generator: more than a thousand words are looked for.
     for word in words.split("|"):  # noqa: SIM110 - as above
         if word in text:
             return True

@@ -1,4 +1,4 @@
-"""Reading a skill for the audit, confined and within bounds; what an agent runs or follows is read first."""
+"""Read a skill for the audit, confined and within bounds; scripts and instructions first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES = frozenset({"node_modules", ".venv"})
 # Starts of media that can be mistaken for a text.
 _MEDIA_STARTS = (b"%PDF", b"GIF8", b"RIFF", b"wOF", b"OTTO", b"PK", b"PAR1", b"ID3", b"7z", b"Rar!")
 _PRINTED = bytes(range(32, 127)) + b"\t\r\n"
-# What an agent follows; what it runs is `SCRIPTS`, and a name without an ending may be a script.
+# Instructions. Scripts are `SCRIPTS`, and files without an ending.
 _FOLLOWED = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".yml", ".yaml", ".toml", ".json", ".html"))
 
 
@@ -53,7 +53,7 @@ def read_skill_files(directory: str) -> SkillFiles:
 
 
 def weight(path: str) -> int:
-    """Return how much a file weighs by its name: 2 for what an agent may run, 1 for what it may follow, or 0."""
+    """Return the weight of a file by its name: 2 for a script, 1 for instructions, or 0."""
     if path.endswith("/"):
         return 0
     ending = os.path.splitext(path)[1].lower()
@@ -61,7 +61,7 @@ def weight(path: str) -> int:
 
 
 def signature(directory: str) -> str:
-    """Return a text that changes with the skill's files, and always if it cannot be read whole. Opens no file."""
+    """Return a text that changes with the skill's files, and always if one is unreadable. Opens no file."""
     try:
         return skill_stamp(directory)[0]
     except (OSError, SkillUnverifiable):
@@ -159,7 +159,7 @@ class _Reader:
 
 
 def _is_printed(start: bytes) -> bool:
-    """Whether what is called an image, an archive or the like starts as a text does."""
+    """Whether a file with the ending of an image or archive starts like a text."""
     return bool(start) and not start.translate(None, _PRINTED) and not start.startswith(_MEDIA_STARTS)
 
 
@@ -168,7 +168,7 @@ def _as_text(path: str, content: bytes) -> str:
         return content.decode("utf-16", "replace")
     if b"\0" not in content[:8_192]:
         return content.decode("utf-8", "replace")
-    # A shell skips these bytes and a terminal does not show them: what is called a text is one all the same.
+    # A shell skips NUL bytes and a terminal hides them, so a script with some is still a script.
     if (os.path.splitext(path)[1] and weight(path)) or content.startswith(b"#!"):
         return content.replace(b"\0", b"").decode("utf-8", "replace")
     return ""

@@ -102,7 +102,7 @@ def _fold(line: str) -> str:
     if line.isascii():
         return line.lower()
     folded = unicodedata.normalize("NFKC", without_invisible(line)).lower()
-    # Only beside Latin letters: a Russian word is no English one in disguise.
+    # Only beside Latin letters: a Russian word is not disguised English.
     if not _LATIN_LETTER.search(folded):
         return folded
     return " ".join(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from skillhub_mcp.sanitize import for_model
 
-# From this first score on, hits below a share of it are left out after the fifth.
+# Above this first score, hits after the fifth below a share of it are left out.
 _CLEAR = 0.9
 _BESIDE = 0.6
 _ALWAYS = 5

@@ -98,7 +98,7 @@ class UnreadableRules:
 
     def as_error(self) -> PolicyUnreadable:
         """Return the error for a skill of the project."""
-        fix = "fix or remove it; the skills that the project brings are not loaded until then"
+        fix = "fix or remove it; the skills of the project are not loaded until then"
         return PolicyUnreadable(self.what, path=self.path, reason=self.reason, fix=fix)
 
 

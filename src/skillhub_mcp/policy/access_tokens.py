@@ -96,7 +96,7 @@ def make_token(
     """Return a new token and its secret, which is not stored anywhere. Raises BadJson for an invalid name or day."""
     # Scanners for leaked secrets recognise a token by its prefix.
     secret = _PREFIX + secrets.token_urlsafe(32)
-    today = date.today().isoformat()  # noqa: DTZ011 - the person's day
+    today = date.today().isoformat()  # noqa: DTZ011 - the user's day
     return Token(name, digest_of(secret), visibility, today, may_run, expires, group), secret
 
 

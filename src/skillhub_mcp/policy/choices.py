@@ -1,4 +1,4 @@
-"""The skills that a person switched on or off, by name or path, for all projects or for one. Pure."""
+"""Skills that the user switched on or off, by name or path, for all projects or for one. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of rules, choices, tokens, roots, trust and reviews: small, read again when they change."""
+"""The files of rules, choices, tokens, roots, trust and reviews, read again when they change."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PolicyFile(Generic[T]):
             self._stamp = self._value = None
         elif stamp != self._stamp:
             self._value = self._read()
-            # This stamp is from before the file was read: a later change is seen next time.
+            # The stamp was taken before the read, so that a change during it is seen next time.
             self._stamp = stamp
         return self._value
 
@@ -77,7 +77,7 @@ class PolicyFile(Generic[T]):
             status = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError) as error:
             if self._required or os.path.islink(self.path):
-                # A dangling link once had rules behind it: their loss must not permit everything.
+                # A dangling link may have led to denials: their loss must not permit everything.
                 raise self._failure(self.what, path=self.path, reason="it does not exist") from error
             return None
         except OSError as error:
@@ -109,7 +109,7 @@ class PolicyFile(Generic[T]):
 
 @dataclass(frozen=True)
 class Record(Generic[T]):
-    """A file that a person's commands change; `text` returns its content for a value."""
+    """A file that commands change; `text` returns its content for a value."""
 
     what: str
     empty: T
@@ -207,7 +207,7 @@ def _check_writable(path: str, what: str) -> None:
     try:
         exposure = replaceable_by_others(path)
         if exposure is not None:
-            # A file there would be refused when it is read, and take every skill with it.
+            # The file would be rejected when it is read, and no skill served.
             fix = f"nothing was changed; {exposure.fix}"
             raise PolicyUnwritable(what, path=exposure.path, reason=exposure.reason, fix=fix)
         make_private_directory(directory)

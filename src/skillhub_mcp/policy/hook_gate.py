@@ -1,4 +1,4 @@
-"""The gate that each use of a skill passes after the policy: a server's hooks, for every tool and resource."""
+"""The check before each use of a skill besides the policy: a server's hooks, for every tool and resource."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillhub_mcp.skills.model import Skill
 
 @dataclass(frozen=True, slots=True)
 class SkillUse:
-    """What is about to be done with one skill; `handle` loads exactly this one, `file_path` is for reading a file."""
+    """A use of one skill; `handle` loads exactly this one, `file_path` is for reading a file."""
 
     skill: Skill
     handle: str

@@ -1,4 +1,4 @@
-"""Findings of the audit that a person has accepted, each for one skill with one digest. Pure."""
+"""Accepted findings of the audit, each for one skill with one digest. Pure."""
 
 from __future__ import annotations
 

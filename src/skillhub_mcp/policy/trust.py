@@ -1,4 +1,4 @@
-"""Which projects a person has agreed to, each as it was then, and how other projects' skills are treated. Pure."""
+"""Which projects the user trusts, with their digests, and how untrusted skills are treated. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _Path = Annotated[str, AfterValidator(absolute_path)]
 
 
 class TrustMode(str, Enum):
-    """What becomes of a project's skills that their person has not agreed to.
+    """How the skills of an untrusted project are treated.
 
-    LIMITED ones are found and loaded, but take no name, are never pinned, and are on the card by their count. With ASK
-    a person is also asked before each is loaded. ALL projects are trusted without a question. NONE leaves them out.
+    LIMITED ones are found and loaded, but cannot override other skills or be pinned, and the card only counts them.
+    ASK also requires consent before each is loaded. ALL trusts every project. NONE leaves them out.
     """
 
     LIMITED = "limited"
@@ -31,27 +31,27 @@ class TrustMode(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class TrustRecord:
-    """The digests that a person agreed to, by the root of the project and the directory of skills in it."""
+    """The trusted digests, by the root of the project and the directory of skills in it."""
 
     projects: Mapping[_Path, Mapping[_Path, Annotated[str, Field(pattern="^sha256:")]]] = field(default_factory=dict)
 
     def digest(self, project: str, place: str) -> str | None:
-        """Return the digest that was agreed to, or None."""
+        """Return the trusted digest, or None."""
         return self.projects.get(project, {}).get(place)
 
     def judge(self, project: str, place: str, digest: str | None) -> Trust:
-        """Return whether the `digest` of a place, None for one that cannot be had, is the one that was agreed to."""
+        """Return the trust in a place with that `digest`; None if it cannot be computed."""
         agreed = self.digest(project, place)
         if agreed is None:
             return Trust.AWAITED
         return Trust.AGREED if agreed == digest else Trust.CHANGED
 
     def agreed(self, project: str, digests: Mapping[str, str]) -> TrustRecord:
-        """Return the record with an agreement to each place of `digests`; those to other places stay."""
+        """Return the record that also trusts each place of `digests`."""
         return TrustRecord({**self.projects, project: {**self.projects.get(project, {}), **digests}})
 
     def revoked(self, projects: Collection[str]) -> TrustRecord:
-        """Return the record without any agreement to `projects`."""
+        """Return the record without `projects`."""
         return TrustRecord({root: places for root, places in self.projects.items() if root not in projects})
 
 

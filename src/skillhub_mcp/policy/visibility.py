@@ -11,7 +11,7 @@ from skillhub_mcp.skills.selectors import is_glob, selects, terms_of
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The names, globs or groups, or else the categories, that are served. None serves all; an empty set nothing."""
+    """The served names, globs or groups, or else categories. None serves every skill, an empty set none."""
 
     names: frozenset[str] | None = None
     categories: frozenset[str] | None = None
@@ -20,7 +20,7 @@ class Visibility:
     _folded_categories: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Without the empty text: a name of nothing but punctuation has an empty alias, and no filter means that.
+        # A name of only punctuation has an empty alias, which no filter means.
         object.__setattr__(self, "_folded_names", frozenset(map(fold_name, self.names or ())) - {""})
         object.__setattr__(self, "_globs", tuple(filter(is_glob, self._folded_names)))
         object.__setattr__(self, "_folded_categories", frozenset(map(fold_name, self.categories or ())) - {""})

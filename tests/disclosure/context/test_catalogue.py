@@ -131,7 +131,7 @@ def test_an_invalid_skill_is_an_error_with_its_path(case: str, catalogues: Catal
     (error,) = listing.errors
     assert error.path == str(directory / "SKILL.md")
     assert told in error.message
-    # Where the whole skill is left out, nothing may sound as if it were not.
+    # The error must not suggest that the skill is served.
     assert "is used" not in error.message
 
 
@@ -198,9 +198,9 @@ def test_a_renamed_link_in_the_project_does_not_hide_the_users_skill(
     (skills / "nickname").symlink_to(directory)
     (skills / "zz-nickname").symlink_to(directory)
     listing = catalogues.listing()
-    # It is the user's, and served from there.
+    # It is served from the user's directory.
     assert (names(listing), listing.errors) == ([("user", "one")], ())
-    # The only way to a skill decides what its directory is called, also where that changes later.
+    # The name of the link counts, also after a change.
     elsewhere = add(project / "elsewhere", "two")
     (skills / "nickname").unlink()
     (skills / "nickname").symlink_to(elsewhere)
@@ -222,7 +222,7 @@ def test_two_skills_with_one_name_are_both_listed(catalogues: Catalogues, add: A
 @pytest.mark.acceptance("S0-76")
 def test_a_catalogue_follows_changes_of_files(catalogues: Catalogues, add: Add, project: Path) -> None:
     gone = add(project, "gone")
-    # A file of this very moment is read again: its time may not tell what is still written to it.
+    # A file changed just now is read again.
     os.utime(gone / "SKILL.md", ns=(1_700_000_000_000_000_001,) * 2)
     before = catalogues.listing()
     add(project, "new")

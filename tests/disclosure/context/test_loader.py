@@ -24,7 +24,7 @@ def test_a_path_takes_precedence_over_a_name(catalogues: Catalogues, add: Add, p
     for path in (str(second), str(second / "SKILL.md"), ".agents/skills/second", "./.agents/skills/second/SKILL.md"):
         assert select_skill(listing, name="first", path=path).name == "second"
     assert select_skill(listing, name=None, path=select_skill(listing, name="first", path=None).id).name == "first"
-    # Who has no path passes the name instead; beside a name it is a path that is wrong.
+    # A name may be given as the path, but not beside a name.
     assert select_skill(listing, name=None, path="second").name == "second"
     with pytest.raises(SkillNotFound):
         select_skill(listing, name="first", path="second")
@@ -210,7 +210,7 @@ def test_a_disabled_namesake_does_not_make_a_name_ambiguous(project: Path, home:
     assert select_skill(listing, name="one", path=None).dir == str(kept)
     assert select_skill(listing, name=None, path=str(off)).dir == str(off)
     assert select_skill(catalogues_without(kept).listing(), name="one", path=None).dir == str(off)
-    # Not ambiguous: whichever is meant, the answer is that it is switched off.
+    # Not ambiguous, as both are disabled.
     assert select_skill(catalogues_without(kept, off).listing(), name="one", path=None).name == "one"
     with pytest.raises(AmbiguousSkill):
         select_skill(catalogues_without().listing(), name="one", path=None)

@@ -1,4 +1,4 @@
-"""The agent-context tools' types: declared once, exported as JSON Schema, and strict."""
+"""The types of the agent-context tools: strict, with JSON Schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent-context tools' search: a path, a name, a prefix of a name, then shared words, in any script."""
+"""The search of the agent-context tools: path, name, prefix, then shared words."""
 
 from __future__ import annotations
 
