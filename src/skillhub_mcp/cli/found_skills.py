@@ -14,15 +14,14 @@ from skillhub_mcp.skills.places import UnsearchedPlace
 from skillhub_mcp.skills.roots import Source
 
 
-def found_skills(settings: Settings) -> tuple[UnsearchedPlace, ...]:
-    """Return the places that a record would serve, without the examples and what a client has switched off."""
-    return addable(surroundings_of(settings).survey(roots_of(settings))[1])
+def found_skills(settings: Settings) -> tuple[int, list[UnsearchedPlace]]:
+    """Return the number of skills in the roots, and the places that `skillhub roots add --all` records.
 
-
-def addable(places: Sequence[UnsearchedPlace]) -> tuple[UnsearchedPlace, ...]:
-    """Return those of the places that `skillhub roots add --all` records."""
+    These are without the examples and what a client has switched off.
+    """
+    counts, places = surroundings_of(settings).survey(roots_of(settings))
     usable = (one for one in places if one.skills and one.reason.command and not one.place.off)
-    return tuple(one for one in usable if one.place.source is not Source.BUILTIN)
+    return sum(counts.values()), [one for one in usable if one.place.source is not Source.BUILTIN]
 
 
 def serve_found(found: Sequence[UnsearchedPlace], settings: Settings) -> None:

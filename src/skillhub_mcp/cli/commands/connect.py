@@ -16,11 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from skillhub_mcp._util.wording import plural
-from skillhub_mcp.bootstrap.library import surroundings_of
-from skillhub_mcp.chosen_roots import project_of, roots_of
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_note, print_table, print_text
-from skillhub_mcp.cli.found_skills import addable, found_text, serve_found
+from skillhub_mcp.cli.found_skills import found_skills, found_text, serve_found
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, FileChange, Plan, Registration, ToPaste, no_file_of
@@ -410,10 +409,9 @@ def _print_entries(
 def _offer_found(args: argparse.Namespace) -> dict[str, object]:
     """Offer to serve the skills that are here and not served, and return what came of it as JSON values."""
     # The entry has no choice of skills, so neither has the server that it starts.
-    own = {name: value for name, value in os.environ.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
-    settings, _ = read_settings(own)
-    counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
-    found = addable(elsewhere)
+    chosen = ("SKILLS_DIR", "SKILLHUB_ROOTS")
+    settings, _ = read_settings({name: value for name, value in os.environ.items() if name not in chosen})
+    own, found = found_skills(settings)
     serving = bool(found) and bool(args.serve_found)
     if not args.json and found:
         print_note("", found_text(found))
@@ -428,7 +426,7 @@ def _offer_found(args: argparse.Namespace) -> dict[str, object]:
         print_text("They are served from now on; `skillhub roots` lists them and ends that.")
     elif found and args.serve_found is None:
         print_note("  → `skillhub roots add --all` serves them")
-    elif not found and not any(counts.values()):
+    elif not found and not own:
         print_note("", "No skill is served yet", "  → `skillhub new my-first-skill` writes a skill of yours")
     return {}
 

@@ -14,17 +14,14 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp._util.wording import plural
-from skillhub_mcp.bootstrap.library import surroundings_of
-from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import columns, one_line, print_line, print_text, terminal_progress
-from skillhub_mcp.cli.found_skills import addable
+from skillhub_mcp.cli.found_skills import found_skills
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.diagnosis.installed_command import lasting_command
@@ -34,9 +31,6 @@ from skillhub_mcp.settings import read_settings, settings_of
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.roots import builtin_directory, make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
-
-if TYPE_CHECKING:
-    from fastmcp import Client
 
 DEFAULT_TASK = "extract the invoice number from a PDF"
 
@@ -64,8 +58,7 @@ _UNFILTERED = {"SKILLHUB_ENABLED_SKILLS": "", "SKILLHUB_ENABLED_CATEGORIES": ""}
 _MENTIONED_FILE = re.compile(r"(?<![\w/.:-])((?:[\w-]+/)+[\w-]+\.[A-Za-z0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class DemoStep:
+class DemoStep(NamedTuple):
     """One call with its arguments, and its result as shown."""
 
     call: str
@@ -74,8 +67,7 @@ class DemoStep:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(NamedTuple):
     """A command, and what it does here."""
 
     command: str
@@ -102,15 +94,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         settings, _ = read_settings(environment)
         with terminal_progress("asking a server over stdio"):
             steps = asyncio.run(_walk(task, environment))
-    skills, upfront = _upfront_cost(settings.skills.dirs)
-    after, tokens = next_steps(options), sum(step.tokens for step in steps)
+    skills = read_snapshot(make_roots(settings.skills.dirs)).skills
+    texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)
+    upfront, tokens, after = sum(map(estimate_tokens, texts)), sum(step.tokens for step in steps), next_steps(options)
     if args.json:
-        costs = {"skills": skills, "upfront_tokens": upfront, "tokens": tokens}
-        print_json({"task": task, "steps": list(map(asdict, steps)), **costs, "next": list(map(asdict, after))})
+        costs = {"skills": len(skills), "upfront_tokens": upfront, "tokens": tokens}
+        rows, following = [step._asdict() for step in steps], [one._asdict() for one in after]
+        print_json({"task": task, "steps": rows, **costs, "next": following})
     else:
         _print(task, steps)
         print_text(f"\nThe agent read about {tokens:,} tokens.")
-        print_text(f"All {skills:,} skills in full would have cost about {upfront:,}.")
+        print_text(f"All {len(skills):,} skills in full would have cost about {upfront:,}.")
         share = tokens / max(upfront, 1)
         filled = min(round(share * _BAR), _BAR)
         print_line(("━" * filled, "green"), ("━" * (_BAR - filled), "dim"), f" {share:.0%}")
@@ -125,11 +119,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def next_steps(options: Mapping[str, str]) -> list[NextStep]:
     """Return the commands to type next on this machine: for skills, and for a client. Raises InvalidSetting."""
     settings = settings_of({name: value for name, value in options.items() if name == "SKILLHUB_CWD"})
-    counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
-    own, found = sum(counts.values()), sum(one.skills for one in addable(elsewhere))
+    own, found = found_skills(settings)
     program = _program()
     if found:
-        steps = [NextStep(f"{program} roots add --all", f"serves the {plural(found, 'skill')} found here")]
+        skills = plural(sum(one.skills for one in found), "skill")
+        steps = [NextStep(f"{program} roots add --all", f"serves the {skills} found here")]
     elif own:
         steps = [NextStep(f"{program} pick", f"searches your {plural(own, 'skill')}")]
     else:
@@ -156,39 +150,37 @@ async def _walk(task: str, environment: dict[str, str]) -> list[DemoStep]:
     transport = StdioTransport(
         command=command, args=[*words, "--transport", "stdio"], env=environment, keep_alive=False
     )
+    steps = []
+
+    def add(call: str, seen: str, start: float, written: str) -> None:
+        steps.append(DemoStep(call, seen, (time.perf_counter() - start) * 1000, estimate_tokens(written)))
+
     async with Client(transport) as client:
-        steps = [await _list_tools(client)]
+        start = time.perf_counter()
+        tools = await client.list_tools()
+        written = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+        add("tools/list", ", ".join(tool.name for tool in tools), start, json.dumps(written))
 
         async def call(tool: str, show: Callable[[Any], str], **arguments: str) -> Any:
             start = time.perf_counter()
             result = await client.call_tool(tool, arguments, raise_on_error=False)
-            elapsed = (time.perf_counter() - start) * 1000
             text = str(getattr(result.content[0], "text", ""))
             if result.is_error:
                 raise SkillHubError(f"{tool} failed: {text}")
-            typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
             answer = json.loads(text)
-            steps.append(DemoStep(f"{tool}({typed})", show(answer), elapsed, estimate_tokens(text)))
+            typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+            add(f"{tool}({typed})", show(answer), start, text)
             return answer
 
         hits = await call("search_skills", _hits_text, query=task)
         if hits["skills"]:
             name = hits["skills"][0]["name"]
             loaded = await call("load_skill", lambda skill: _first_lines(skill["instructions"]), skill_name=name)
-            file = _file_to_read(loaded)
-            if file is not None:
+            if file := _file_to_read(loaded):
                 await call(
                     "read_skill_file", lambda read: _first_lines(read["content"]), skill_name=name, file_path=file
                 )
     return steps
-
-
-async def _list_tools(client: Client[Any]) -> DemoStep:
-    start = time.perf_counter()
-    tools = await client.list_tools()
-    elapsed = (time.perf_counter() - start) * 1000
-    written = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
-    return DemoStep("tools/list", ", ".join(tool.name for tool in tools), elapsed, estimate_tokens(written))
 
 
 def _file_to_read(loaded: Any) -> str | None:
@@ -210,12 +202,6 @@ def _first_lines(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     more = [f"… {len(lines) - _SHOWN_LINES} more lines"] if len(lines) > _SHOWN_LINES else []
     return "\n".join([*(one_line(line, width=None) for line in lines[:_SHOWN_LINES]), *more])
-
-
-def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
-    skills = read_snapshot(make_roots(directories)).skills
-    texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)
-    return len(skills), sum(estimate_tokens(text) for text in texts)
 
 
 def _print(task: str, steps: Sequence[DemoStep]) -> None:

@@ -161,7 +161,7 @@ def _state(added: Mapping[str, Any], where: str, *, dry_run: bool) -> str:
 def _add_all(args: argparse.Namespace, settings: Settings) -> int:
     if args.places or args.project:
         raise InvalidArgument("--all", "takes no PLACE and no --project", hint="remove one of the two")
-    found = found_skills(settings)
+    _, found = found_skills(settings)
     if not args.dry_run:
         serve_found(found, settings)
     if args.json:
