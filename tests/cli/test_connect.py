@@ -493,8 +493,8 @@ def test_a_command_in_a_cache_does_not_last(command: str, expected: bool) -> Non
 
 
 @pytest.mark.slow
-def test_a_connection_is_started_as_its_client_would(process: Skillhub, home: Path) -> None:
-    done = process("connect", "cursor", "--yes", "--json", HOME=str(home))
+def test_a_connection_is_started_as_its_client_would(skillhub: Skillhub, home: Path) -> None:
+    done = skillhub("connect", "cursor", "--yes", "--json")
     assert done.code == 0, done.out + done.err
     (client,) = done.json["clients"]
     assert client["starts"]["answers"] is True

@@ -22,11 +22,22 @@ def scratch(tmp_path: Path) -> Path:
     return directory
 
 
-def test_the_first_task_walks_every_tier_and_leaves_nothing_behind(process: Skillhub, scratch: Path) -> None:
+def test_the_first_task_walks_every_tier_and_depends_on_no_setting(process: Skillhub, scratch: Path) -> None:
     if not (EXAMPLES / "pdf-invoice-extractor").is_dir():
         pytest.skip("the example skills are not beside this checkout")
-    done = process("demo", "--json", TMPDIR=str(scratch), SKILLHUB_ENABLED_SKILLS="no-such-skill")
-    assert done.code == 0, done.err
+    with EmbeddingApi() as api:
+        others = {
+            "EMBEDDING_PROVIDER": "openai",
+            "OPENAI_API_KEY": "k",
+            "EMBEDDING_BASE_URL": api.url_for("openai"),
+            "SKILLHUB_ENABLED_SKILLS": "no-such-skill",
+            "SKILLHUB_ERROR_STYLE": "jsonrpc",
+            "SKILLHUB_READ_ONLY": "1",
+            "SKILLHUB_SKIP_AUTO_REINDEX": "1",
+            "DB_PATH": str(scratch / "none"),
+        }
+        done = process("demo", "--json", TMPDIR=str(scratch), **others)
+    assert (done.code, api.requests) == (0, []), done.err
     told = done.json
     assert [step["call"].partition("(")[0] for step in told["steps"]] == [
         "tools/list",
@@ -48,13 +59,6 @@ def tokens_in(document: str) -> list[int]:
     text = (EXAMPLES.parents[1] / document).read_text(encoding="utf-8")
     found = re.findall(r"about ([\d,]+) tokens \| all 14 skills in full: about ([\d,]+) tokens|>([\d,]+) tokens<", text)
     return [int(number.replace(",", "")) for numbers in found for number in numbers if number]
-
-
-def test_where_a_replica_is_set_up_the_demo_still_shows_the_examples(process: Skillhub, scratch: Path) -> None:
-    if not (EXAMPLES / "pdf-invoice-extractor").is_dir():
-        pytest.skip("the example skills are not beside this checkout")
-    done = process("demo", TMPDIR=str(scratch), SKILLHUB_READ_ONLY="1", DB_PATH=str(scratch / "none"))
-    assert (done.code, "load_skill(" in done.out) == (0, True), done.err
 
 
 def test_a_task_of_ones_own_over_ones_own_skills(
@@ -80,25 +84,7 @@ def test_a_task_that_no_skill_fits_fails(process: Skillhub, write_skill: SkillWr
     assert "Nothing fits." in done.out
 
 
-def test_a_setting_that_no_server_would_start_with_is_named(process: Skillhub) -> None:
-    done = process("demo", SEARCH_LIMIT="abc")
+def test_a_setting_that_no_server_would_start_with_is_named(skillhub: Skillhub) -> None:
+    done = skillhub("demo", SEARCH_LIMIT="abc")
     assert (done.code, done.out) == (2, "")
     assert done.err == "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"
-
-
-def test_the_demo_sends_nothing_anywhere_whatever_servers_are_set_to(
-    process: Skillhub, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("painter", "Paints walls.")
-    with EmbeddingApi() as api:
-        others = {
-            "EMBEDDING_PROVIDER": "openai",
-            "OPENAI_API_KEY": "k",
-            "EMBEDDING_BASE_URL": api.url_for("openai"),
-            "SKILLHUB_SKIP_AUTO_REINDEX": "1",
-            "SKILLHUB_ERROR_STYLE": "jsonrpc",
-        }
-        done = process("demo", "paint", "--skills-dir", skills_dir, **others)
-    assert api.requests == []
-    assert (done.code, done.err) == (0, "")
-    assert "load_skill(skill_name='painter')" in done.out

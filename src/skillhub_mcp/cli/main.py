@@ -51,8 +51,8 @@ from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.version import version
 
 HELP = "help"
-# A broken pipe, a full disk and a closed stream.
-_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
+# A broken pipe and a full disk.
+_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _EPILOG = """\
 Without a command, `skillhub` serves over MCP if its input is not a terminal, with the options of `skillhub serve`;
 `skillhub --reindex [--json]` rebuilds the index, prints a report and ends.
@@ -207,11 +207,7 @@ def _outlive_reader() -> None:
     stdout = sys.stdout
     if stdout is not sys.__stdout__ or not isinstance(stdout, io.TextIOWrapper) or stdout.isatty():
         return
-    try:
-        raw = _UntilReaderLeaves(stdout.fileno(), "w", closefd=False)
-    except OSError:
-        # It was closed from the start: writing fails, and that is reported.
-        return
+    raw = _UntilReaderLeaves(stdout.fileno(), "w", closefd=False)
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=stdout.encoding, errors=stdout.errors)
 
 

@@ -39,18 +39,14 @@ _WRONG_PATH = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMET
 
 
 def prepare_streams() -> None:
-    """Open standard streams that were closed, and make every character printable.
+    """Replace standard streams that were closed by the null device, and make every character printable.
 
     A character is printed as UTF-8 if the locale is plain ASCII, and escaped if its encoding lacks it.
     """
     # In the order of their descriptors, so that no other file takes the place of one.
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - it stays open as long as the program runs
-    if sys.stdout is None:
-        # Writing to a closed stdout must fail, so its replacement is read-only.
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - so does this
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             only_ascii = codecs.lookup(stream.encoding).name == "ascii"
