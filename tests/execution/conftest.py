@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,23 +14,26 @@ RunPython = Callable[..., CommandResult]
 PLENTY_OF_SECONDS = 20.0
 
 
+def wait_until(condition: Callable[[], object], failure: str) -> None:
+    deadline = time.monotonic() + PLENTY_OF_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, failure
+        time.sleep(0.01)
+
+
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")
     try:  # dead, but waiting for an init that takes its time
-        return stat.read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except FileNotFoundError:
         return not Path("/proc/self").exists()
 
 
 def assert_ended(pid: int) -> None:
-    deadline = time.monotonic() + PLENTY_OF_SECONDS
-    while is_running(pid):
-        assert time.monotonic() < deadline, f"process {pid} is still running"
-        time.sleep(0.01)
+    wait_until(lambda: not is_running(pid), f"process {pid} is still running")
 
 
 @pytest.fixture
@@ -44,18 +47,12 @@ def skill(tmp_path: Path) -> Path:
 def run_python(skill: Path) -> RunPython:
     """Run Python source in the skill's directory, with this interpreter and a reduced environment."""
 
-    def run_source(
-        source: str,
-        *args: str,
-        timeout: float = 30.0,
-        limit: int = 65_536,
-        environment: Mapping[str, str] | None = None,
-    ) -> CommandResult:
+    def run_source(source: str, *args: str, timeout: float = 30.0, limit: int = 65_536) -> CommandResult:
         return run_command(
             (sys.executable, "-c", source, *args),
             cwd=skill,
-            limits=RunLimits(timeout_seconds=timeout, max_output_bytes=limit),
-            environment=reduced_environment(os.environ) if environment is None else environment,
+            limits=RunLimits(timeout, limit),
+            environment=reduced_environment(os.environ),
         )
 
     return run_source

@@ -9,33 +9,18 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.execution.conftest import PLENTY_OF_SECONDS, assert_ended
+from tests.execution.conftest import PLENTY_OF_SECONDS, RunPython, assert_ended, wait_until
 
 from skillhub_mcp.errors import SkillFileNotFound
-from skillhub_mcp.execution.runner import (
-    CommandResult,
-    RunLimits,
-    reduced_environment,
-    run_command,
-)
-
-RunPython = Callable[..., CommandResult]
+from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
 
 LIMITS = RunLimits(timeout_seconds=30.0, max_output_bytes=65_536)
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + PLENTY_OF_SECONDS
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path.name} never came"
-        time.sleep(0.01)
 
 
 # Prints the number of a process that would outlive its parent by a minute.
@@ -46,14 +31,7 @@ WAIT = "import time; time.sleep(60)\n"
 @pytest.mark.acceptance("S2-40")
 def test_a_result_holds_both_streams_and_the_exit_code(run_python: RunPython) -> None:
     result = run_python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
-    assert result == CommandResult(
-        stdout="out\n",
-        stderr="err\n",
-        exit_code=3,
-        timeout=False,
-        stdout_truncated=False,
-        stderr_truncated=False,
-    )
+    assert result == CommandResult("out\n", "err\n", 3, timeout=False, stdout_truncated=False, stderr_truncated=False)
 
 
 @pytest.mark.acceptance("S2-39")
@@ -123,7 +101,7 @@ def test_children_of_a_finished_command_are_killed(run_python: RunPython) -> Non
 
 
 def test_a_cancelled_command_is_killed_with_its_children(skill: Path) -> None:
-    stop, environment, told = threading.Event(), reduced_environment(os.environ), skill / "pid"
+    stop, environment, pids = threading.Event(), reduced_environment(os.environ), skill / "pid"
     source = (
         "import os, subprocess, sys\n"
         "child = subprocess.Popen(['sleep', '60'])\n"
@@ -135,20 +113,22 @@ def test_a_cancelled_command_is_killed_with_its_children(skill: Path) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(go)
-        wait_for(told)
+        wait_until(pids.exists, "the command has not started")
         stop.set()
         result = running.result(PLENTY_OF_SECONDS)
     assert (result.exit_code, result.timeout) == (-signal.SIGKILL, False)
-    for pid in told.read_text(encoding="utf-8").split():
+    for pid in pids.read_text(encoding="utf-8").split():
         assert_ended(int(pid))
 
 
-def test_no_secret_reaches_a_command(run_python: RunPython) -> None:
+def test_no_secret_reaches_a_command(run_python: RunPython, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = "OPENAI_API_KEY AWS_SECRET_ACCESS_KEY GITHUB_TOKEN SSH_AUTH_SOCK HTTPS_PROXY UV_INDEX_URL LC_TOKEN path"
     changes_programs = "PYTHONPATH PYTHONSTARTUP LD_PRELOAD NODE_OPTIONS"
     secrets = dict.fromkeys((*keys.split(), *changes_programs.split()), "secret-value")
-    environment = reduced_environment({**os.environ, **secrets})
-    result = run_python("import json, os; print(json.dumps(dict(os.environ)))", environment=environment)
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    environment = reduced_environment(os.environ)
+    result = run_python("import json, os; print(json.dumps(dict(os.environ)))")
     seen = json.loads(result.stdout)
     assert seen.keys().isdisjoint(secrets)
     assert "secret-value" not in result.stdout

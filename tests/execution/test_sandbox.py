@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -13,23 +14,20 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.execution.conftest import PLENTY_OF_SECONDS
+from tests.execution.conftest import PLENTY_OF_SECONDS, wait_until
 
-from skillhub_mcp.errors import (
-    SandboxUnavailable,
-)
+from skillhub_mcp.errors import SandboxUnavailable
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, find_sandbox
 
 PYTHON = os.path.realpath(sys.executable)
 LIMITS = RunLimits(timeout_seconds=30.0, max_output_bytes=65_536)
-
-only_on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
 
 
 def sandbox_here() -> Sandbox:
@@ -69,9 +67,9 @@ class Runs:
             confinement=confinement,
         )
 
-    def tell(self, source: str, *args: object, **options: Any) -> Any:
-        """Run a source that sets `told`, and return that value."""
-        result = self(f"import json, os, sys\n{source}\nprint(json.dumps(told))", *args, **options)
+    def value_of(self, source: str, *args: object, **options: Any) -> Any:
+        """Run a source that sets `seen`, and return its value."""
+        result = self(f"import json, os, sys\n{source}\nprint(json.dumps(seen))", *args, **options)
         assert result.exit_code == 0, result.stderr
         return json.loads(result.stdout)
 
@@ -79,11 +77,11 @@ class Runs:
         """Run expressions, each for itself, and return for each its value as text or the name of its error."""
         source = (
             "import ctypes, shutil, socket, subprocess, time\n"
-            f"told = {{}}\nfor name, text in {attempts!r}.items():\n"
-            "    try:\n        told[name] = repr(eval(text))\n"
-            "    except Exception as error:\n        told[name] = type(error).__name__\n"
+            f"seen = {{}}\nfor name, text in {attempts!r}.items():\n"
+            "    try:\n        seen[name] = repr(eval(text))\n"
+            "    except Exception as error:\n        seen[name] = type(error).__name__\n"
         )
-        answer: dict[str, str] = self.tell(source, *args, **options)
+        answer: dict[str, str] = self.value_of(source, *args, **options)
         return answer
 
 
@@ -123,7 +121,7 @@ def test_files_of_other_skills_the_home_and_the_system_cannot_be_read(run: Runs,
     (tmp_path / "home" / "id_rsa").write_text("secret", encoding="utf-8")
     (run.skill / "link").symlink_to(tmp_path / "home" / "id_rsa")
     (run.skill / "folder").symlink_to(other)
-    told = run.try_each(
+    seen = run.try_each(
         {
             "beside": "open('../other/SKILL.md').read()",
             "absolute": f"open({str(other / 'SKILL.md')!r}).read()",
@@ -135,8 +133,8 @@ def test_files_of_other_skills_the_home_and_the_system_cannot_be_read(run: Runs,
             "the root's list": f"'other' in os.listdir({str(run.skill.parent)!r})",
         }
     )
-    assert told.pop("the root's list") in {"False", *REFUSED}
-    assert set(told.values()) <= REFUSED, told
+    assert seen.pop("the root's list") in {"False", *REFUSED}
+    assert set(seen.values()) <= REFUSED, seen
 
 
 def test_hidden_paths_inside_readable_ones_stay_hidden_by_every_path(run: Runs, tmp_path: Path) -> None:
@@ -163,21 +161,21 @@ def test_hidden_paths_inside_readable_ones_stay_hidden_by_every_path(run: Runs, 
             f"{name} table": f"open({str(base / 'hub' / 'index' / 'table')!r}).read()",
             f"{name} token": f"open({str(base / 'token')!r}).read()",
         }
-    told = run.try_each(attempts, confinement=confinement)
-    seen = {name: value for name, value in told.items() if name.startswith("real")}
-    assert seen.pop("real table") in REFUSED
-    assert seen.pop("real token") in {"''", *REFUSED}
-    assert seen == {"real public": "'public'", "real public too": "'public too'", "real permitted": "'permitted'"}
-    assert told["alias public"] == "'public'"
-    assert "secret" not in json.dumps(told)
+    seen = run.try_each(attempts, confinement=confinement)
+    real = {name: value for name, value in seen.items() if name.startswith("real")}
+    assert real.pop("real table") in REFUSED
+    assert real.pop("real token") in {"''", *REFUSED}
+    assert real == {"real public": "'public'", "real public too": "'public too'", "real permitted": "'permitted'"}
+    assert seen["alias public"] == "'public'"
+    assert "secret" not in json.dumps(seen)
 
 
 def test_a_linked_skill_is_visible_by_both_paths(sandbox: Sandbox, skill: Path) -> None:
     link = skill.parents[1] / "linked"
     link.symlink_to(skill.parent)
     run = Runs(sandbox, link / "one")
-    told = run.tell(f"told = [open(p + '/SKILL.md').read() for p in ({str(skill)!r}, {str(link / 'one')!r}, '.')]")
-    assert told == ["the skill's own"] * 3
+    seen = run.value_of(f"seen = [open(p + '/SKILL.md').read() for p in ({str(skill)!r}, {str(link / 'one')!r}, '.')]")
+    assert seen == ["the skill's own"] * 3
 
 
 def test_a_skill_cannot_be_changed(run: Runs) -> None:
@@ -224,14 +222,14 @@ def test_nothing_outside_the_sandbox_can_be_changed(run: Runs, tmp_path: Path) -
             "times": f"os.utime({str(mine)!r}, (1, 1))",
         }
     )
-    told = run.try_each(
+    seen = run.try_each(
         {
             "system": "open('/usr/new', 'w')",
             "settings of the kernel": "open('/proc/sys/kernel/core_pattern', 'w')",
             "root": "open('/new', 'w')",
         }
     )
-    assert set(told.values()) <= REFUSED, told
+    assert set(seen.values()) <= REFUSED, seen
     after = mine.stat()
     assert mine.read_text(encoding="utf-8") == "mine"
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
@@ -244,10 +242,10 @@ def test_each_run_has_its_own_home_and_temporary_directory(run: Runs) -> None:
         "home, temporary = os.path.expanduser('~'), tempfile.gettempdir()\n"
         "before = os.listdir(home) + [name for name in os.listdir(temporary) if name == 'left']\n"
         "open(os.path.join(home, 'left'), 'w').close(); open(os.path.join(temporary, 'left'), 'w').close()\n"
-        "told = [before, home, temporary, tempfile.mkdtemp()]"
+        "seen = [before, home, temporary, tempfile.mkdtemp()]"
     )
     for _ in range(2):
-        before, home, temporary, made = run.tell(source)
+        before, home, temporary, made = run.value_of(source)
         assert before == []
         assert home != os.path.expanduser("~")
         assert not Path(made).exists()
@@ -259,7 +257,7 @@ def test_only_the_output_directory_is_writable(run: Runs, tmp_path: Path) -> Non
     output = tmp_path / "output"
     output.mkdir()
     confinement = Confinement(readable=(str(run.skill),), writable=(str(output),))
-    told = run.try_each(
+    seen = run.try_each(
         {
             "file": f"open({str(output / 'result.txt')!r}, 'w').write('done')",
             "beside": f"open({str(tmp_path / 'result.txt')!r}, 'w').write('done')",
@@ -267,9 +265,9 @@ def test_only_the_output_directory_is_writable(run: Runs, tmp_path: Path) -> Non
         },
         confinement=confinement,
     )
-    assert told["file"] == "4"
+    assert seen["file"] == "4"
     assert (output / "result.txt").read_text(encoding="utf-8") == "done"
-    assert told["skill"] in REFUSED
+    assert seen["skill"] in REFUSED
     assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "skills"]
     # Another command of the session, which may write there too, exchanges the directory while this one begins.
     descriptor = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
@@ -289,7 +287,7 @@ def test_other_processes_cannot_be_seen_or_reached(run: Runs) -> None:
     own, remove = 0, 0
     shared = libc.shmget(own, 4096, 0o600)
     assert shared >= 0
-    told = run.try_each(
+    seen = run.try_each(
         {
             "environment": f"open('/proc/{server}/environ').read()",
             "memory": f"open('/proc/{server}/mem', 'rb')",
@@ -307,23 +305,23 @@ def test_other_processes_cannot_be_seen_or_reached(run: Runs) -> None:
         }
     )
     assert libc.shmctl(shared, remove, None) == 0, "it was removed"
-    assert (told.pop("shared memory"), told.pop("its end")) == ("-1", "-1")
+    assert (seen.pop("shared memory"), seen.pop("its end")) == ("-1", "-1")
     # With processes of its own, only its own are there to be seen: one of them may have the server's number.
-    assert told.pop("command lines") in {"[]", *REFUSED}
+    assert seen.pop("command lines") in {"[]", *REFUSED}
     # The parent is the sandbox's own first process.
     for name in ("parent", "everybody"):
-        assert told.pop(name) in {"None", *REFUSED}
-    assert set(told.values()) <= REFUSED, told
+        assert seen.pop(name) in {"None", *REFUSED}
+    assert set(seen.values()) <= REFUSED, seen
 
 
 def test_a_command_has_no_capabilities_and_gets_none(run: Runs) -> None:
-    told = run.tell(
+    seen = run.value_of(
         "import ctypes\n"
         "status = dict(line.split(':', 1) for line in open('/proc/self/status'))\n"
-        "told = [status[name].strip() for name in ('CapEff', 'CapPrm', 'NoNewPrivs')]\n"
-        "told.append(ctypes.CDLL(None).unshare(0x10000000))"
+        "seen = [status[name].strip() for name in ('CapEff', 'CapPrm', 'NoNewPrivs')]\n"
+        "seen.append(ctypes.CDLL(None).unshare(0x10000000))"
     )
-    assert told == ["0000000000000000", "0000000000000000", "1", -1]
+    assert seen == ["0000000000000000", "0000000000000000", "1", -1]
 
 
 def test_sockets_of_the_machine_cannot_be_reached(run: Runs, tmp_path: Path) -> None:
@@ -340,7 +338,7 @@ def test_sockets_of_the_machine_cannot_be_reached(run: Runs, tmp_path: Path) -> 
     listening[-1].bind(letters)
     tcp, udp = (one.getsockname()[1] for one in listening[:2])
     try:
-        told = run.try_each(
+        seen = run.try_each(
             {
                 "tcp": f"socket.create_connection(('127.0.0.1', {tcp}), 2)",
                 "udp": f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {udp}))",
@@ -356,18 +354,18 @@ def test_sockets_of_the_machine_cannot_be_reached(run: Runs, tmp_path: Path) -> 
         for one in listening:
             one.close()
     assert reached == []
-    told.pop("udp")  # in a network of its own it may be sent, to nobody
-    assert set(told.values()) <= {*REFUSED, "gaierror"}, told
+    seen.pop("udp")  # in a network of its own it may be sent, to nobody
+    assert set(seen.values()) <= {*REFUSED, "gaierror"}, seen
 
 
 def test_a_granted_network_is_that_of_the_machine(run: Runs) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        told = run.try_each(
+        seen = run.try_each(
             {"tcp": f"socket.create_connection(('127.0.0.1', {port}), 5).close()"},
             confinement=Confinement(readable=(str(run.skill),), network=True),
         )
-        assert told == {"tcp": "None"}
+        assert seen == {"tcp": "None"}
         assert select.select([server], [], [], 0)[0] == [server]
 
 
@@ -398,24 +396,16 @@ class Held:
         self.confinement = Confinement(readable=(str(run.skill),), writable=(str(directory),))
 
     def wait_until_held(self) -> None:
-        deadline = time.monotonic() + PLENTY_OF_SECONDS
-        while not (self.path.exists() and self.path.read_text(encoding="utf-8")):
-            assert time.monotonic() < deadline, "nothing was started"
-            time.sleep(0.01)
+        wait_until(lambda: self.path.exists() and self.path.read_text(encoding="utf-8"), "nothing was started")
+
+    def _is_free(self) -> bool:
+        with self.path.open() as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
 
     def assert_ended(self) -> None:
-        import fcntl
-
-        deadline = time.monotonic() + PLENTY_OF_SECONDS
-        with self.path.open() as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    assert time.monotonic() < deadline, "a process of the command is still there"
-                    time.sleep(0.01)
-                else:
-                    return
+        wait_until(self._is_free, "a process of the command is still running")
 
 
 @pytest.fixture
@@ -495,7 +485,7 @@ def test_a_fork_bomb_ends_with_its_time_limit(run: Runs, held: Held) -> None:
 
 
 def test_memory_descriptors_and_file_sizes_are_limited(run: Runs) -> None:
-    told = run.try_each(
+    seen = run.try_each(
         {
             "memory": "len(bytearray(3 << 30))",
             "file": "os.truncate(os.open(os.environ['TMPDIR'] + '/big', os.O_RDWR | os.O_CREAT), 300 << 20)",
@@ -505,7 +495,7 @@ def test_memory_descriptors_and_file_sizes_are_limited(run: Runs) -> None:
             "more": "__import__('resource').setrlimit(7, (4096, 4096))",
         }
     )
-    assert told == {
+    assert seen == {
         "memory": "MemoryError",
         "file": "OSError",
         "descriptors": "OSError",
@@ -518,25 +508,25 @@ def test_memory_descriptors_and_file_sizes_are_limited(run: Runs) -> None:
 def test_the_environment_holds_no_secrets_and_its_own_home(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("XDG_CONFIG_HOME", "/somewhere/of/mine")
-    told = run.tell("told = dict(os.environ)")
-    assert "secret" not in json.dumps(told)
-    assert "/somewhere/of/mine" not in json.dumps(told)
-    assert {"PATH", "HOME", "TMPDIR"} <= told.keys()
-    assert told["UV_OFFLINE"] == "1"
+    seen = run.value_of("seen = dict(os.environ)")
+    assert "secret" not in json.dumps(seen)
+    assert "/somewhere/of/mine" not in json.dumps(seen)
+    assert {"PATH", "HOME", "TMPDIR"} <= seen.keys()
+    assert seen["UV_OFFLINE"] == "1"
 
 
 def test_no_file_descriptor_is_inherited_or_leaked(run: Runs) -> None:
     with open(__file__, encoding="utf-8") as held_open:
         os.set_inheritable(held_open.fileno(), True)
         before = sorted(os.listdir("/proc/self/fd"))
-        told = run.tell(
-            "told = []\n"
+        seen = run.value_of(
+            "seen = []\n"
             "for number in range(3, 64):\n"
-            "    try:\n        os.fstat(number)\n        told.append(number)\n"
+            "    try:\n        os.fstat(number)\n        seen.append(number)\n"
             "    except OSError:\n        pass"
         )
         assert sorted(os.listdir("/proc/self/fd")) == before
-    assert told == []
+    assert seen == []
 
 
 @pytest.mark.slow
@@ -572,37 +562,26 @@ def test_without_a_sandbox_a_command_has_the_server_s_rights(skill: Path) -> Non
     assert (skill / "made").exists()
 
 
-@pytest.fixture
-def without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No program is found except in the directory that this returns."""
+@pytest.mark.parametrize(
+    ("platform", "bwrap", "reason", "hint"),
+    [
+        ("darwin", "", "bubblewrap needs Linux, and this is darwin", "SKILLHUB_SANDBOX=off"),
+        ("linux", "", "bwrap is not installed", "install the package bubblewrap"),
+        ("linux", '#!/bin/sh\necho "bwrap: No permissions" >&2\nexit 1\n', "bwrap: No permissions", ""),
+    ],
+    ids=["system", "missing", "failing"],
+)
+def test_an_unavailable_bubblewrap_is_reported_with_the_reason(
+    platform: str, bwrap: str, reason: str, hint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("os.defpath", str(tmp_path))
-    find_sandbox.cache_clear()
-    return tmp_path
-
-
-def test_on_another_system_commands_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    find_sandbox.cache_clear()
-    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", platform)
+    if bwrap:
+        (tmp_path / "bwrap").write_text(bwrap, encoding="utf-8")
+        (tmp_path / "bwrap").chmod(0o755)
     with pytest.raises(SandboxUnavailable) as refused:
         find_sandbox("bubblewrap")
-    assert "needs Linux, and this is darwin" in refused.value.message
-    assert "SKILLHUB_SANDBOX=off" in (refused.value.hint or "")
-
-
-@only_on_linux
-def test_a_missing_bubblewrap_is_reported_with_its_package(without_programs: Path) -> None:
-    with pytest.raises(SandboxUnavailable) as refused:
-        find_sandbox("bubblewrap")
-    assert refused.value.reason == "bwrap is not installed"
-    assert "install the package bubblewrap" in (refused.value.hint or "")
-
-
-@only_on_linux
-def test_a_bubblewrap_that_fails_is_reported_in_its_own_words(without_programs: Path) -> None:
-    bwrap = without_programs / "bwrap"
-    bwrap.write_text('#!/bin/sh\necho "bwrap: No permissions" >&2\nexit 1\n', encoding="utf-8")
-    bwrap.chmod(0o755)
-    with pytest.raises(SandboxUnavailable) as refused:
-        find_sandbox("bubblewrap")
-    assert refused.value.reason == "bwrap: No permissions"
+    assert refused.value.reason == reason
+    assert hint in (refused.value.hint or "")
