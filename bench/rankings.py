@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from bench.judged import SHARED, TASKS, Question, asked_by_agents, asked_by_people
@@ -53,8 +54,8 @@ def questions() -> Iterator[tuple[str, Question]]:
             yield from ((f"{wording}/{one.task}", one) for one in asked_by_agents(asked, wording, phrasing="agent"))
 
 
-def rank(provider: str) -> Rankings:
-    """Return the ranking of every question with that EMBEDDING_PROVIDER.
+def rank(provider: str, every: int = 1) -> Rankings:
+    """Return the ranking of each question, or of one in `every`, with that EMBEDDING_PROVIDER.
 
     Threshold and confidence are 0, so that an answer has ten skills, however well they fit.
     """
@@ -70,7 +71,7 @@ def rank(provider: str) -> Rankings:
         try:
             searchable(hub, with_vectors=provider != "none")
             found = {}
-            for key, one in questions():
+            for key, one in islice(questions(), None, None, every):
                 hits = hub.search(one.text, limit=_DEPTH).hits
                 paths = (Path(hit.skill.directory).relative_to(_SKILLS).as_posix() for hit in hits)
                 found[key] = Ranking(f"{hits[0].score if hits else 0.0:.2f}", tuple(paths))

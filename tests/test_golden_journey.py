@@ -167,8 +167,7 @@ def target_of(user: User) -> Any:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="commands of skills run on POSIX systems only")
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(("transport", "mode"), [("stdio", "legacy"), ("http", "auto")])
 def test_the_golden_journey(transport: str, mode: str, tmp_path: Path) -> None:
     user = User(tmp_path / "home")
     (user.home / ".cursor").mkdir(parents=True)

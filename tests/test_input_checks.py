@@ -20,7 +20,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import refuse_nul
 
 NUL = "one\0"
-OTHERS = ("a\x1b[31mb", "a\nb", "\x7f\x85", "\u2028\u202e", "\uffff")
+OTHERS = ("a\x1b[31m\nb", "\x7f\x85\u2028\u202e\uffff")
 GIVEN = {"file_path": "a.md", "command": "python3", "saved_state": {}}
 
 

@@ -74,7 +74,6 @@ def test_from_a_repository_to_a_client_through_an_update_and_a_tampered_file_to_
         {"skills/walrus-care/SKILL.md": skill_text("walrus-care", "Feed a walrus.", body="Give it clams.")}
     )
     here = Machine(tmp_path / "here")
-    assert "walrus-care  (new; 1 file" in here.typed("add", repository.url, code=1)
     here.typed("add", repository.url, "--yes")
     here.typed("connect", "cursor", "--yes")
 
@@ -87,7 +86,6 @@ def test_from_a_repository_to_a_client_through_an_update_and_a_tampered_file_to_
             repository.commit(
                 {"skills/walrus-care/SKILL.md": skill_text("walrus-care", "Feed a walrus.", body="Give it mussels.")}
             )
-            assert "walrus-care  outdated" in here.typed("update", "--check")
             told = here.typed("update", "--yes")
             assert "    -Give it clams." in told
             assert "    +Give it mussels." in told

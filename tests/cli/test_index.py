@@ -209,9 +209,11 @@ def test_reindex_rebuilds_what_did_not_change_reports_and_exits(skillhub: Skillh
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-51")
-def test_reindex_with_a_transport_rebuilds_and_then_serves(process: Skillhub, write_skill: SkillWriter) -> None:
+def test_reindex_with_a_transport_rebuilds_and_then_serves(
+    skillhub: Skillhub, process: Skillhub, write_skill: SkillWriter
+) -> None:
     write_skill("one")
-    process("index")
+    skillhub("index")
     done = process("--reindex", "--transport", "stdio")
     assert (done.code, done.out) == (0, "")
     assert "requested" in done.err

@@ -78,7 +78,7 @@ def written(destination: Path) -> dict[str, bytes]:
 
 
 @given(files=st.dictionaries(PATHS, CONTENTS, max_size=6).map(fitting).filter(bool), form=st.sampled_from("zgtd"))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_what_comes_out_is_what_was_packed(files: dict[str, bytes], form: str) -> None:
     executable = sorted(files)[::2]
     with places() as (source, destination):
@@ -159,7 +159,7 @@ def _utf_8(entry: zipfile.ZipInfo) -> str:
 @given(entries=ENTRIES, form=st.sampled_from(["zip", "tar"]), damages=DAMAGES)
 @example(entries=[("../x", b"x", "file")], form="zip", damages=[])
 @example(entries=[("a", b"", "link"), ("a/secret.md", b"x", "file")], form="tar", damages=[])
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_archive_is_unpacked_as_python_reads_it_or_refused_and_nothing_is_written_beside_its_place(
     entries: list[tuple[str, bytes, str]], form: str, damages: list[tuple[str, int, int]]
 ) -> None:

@@ -1,4 +1,7 @@
-"""The ranking of every question in `bench/tasks` is the frozen one: a change that means to keep it shows nothing."""
+"""Rankings are the frozen ones: a change that means to keep them differs in nothing.
+
+One question in three is asked; `python -m bench.rankings` asks all.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from bench.rankings import PROVIDERS, Ranking, differences, frozen, questions, r
 
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_every_question_is_ranked_as_frozen(provider: str, corpus: Path) -> None:
+def test_questions_are_ranked_as_frozen(provider: str, corpus: Path) -> None:
     assert corpus
-    found = differences(frozen(provider), rank(provider))
+    ranked = rank(provider, every=3)
+    found = differences({key: one for key, one in frozen(provider).items() if key in ranked}, ranked)
     assert found == [], "\n".join(found)
 
 

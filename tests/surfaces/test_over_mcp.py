@@ -1,4 +1,4 @@
-"""No text of a skill passes for anything else over MCP: every payload, on every surface, in four ways to connect."""
+"""No text of a skill passes for anything else over MCP: every payload, on every surface, over both transports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import TWO_WAYS, Caller, reached
 from tests.server.skills_client import ask
 from tests.surfaces.findings import forged_lines, hidden, tags_named, values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
@@ -332,12 +332,12 @@ async def _names_of_tools(server: Any) -> set[str]:
     return {one.name for one in await server.list_tools(run_middleware=False)}
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+@pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
 def test_no_text_of_a_skill_passes_for_anything_else(
     way: tuple[str, str], hostile: dict[str, str], tmp_path: Path
 ) -> None:
-    # One way is asked for every payload; the others carry the same answers, and are asked for every twelfth.
-    own = PAYLOADS if way == WAYS[0] else PAYLOADS[WAYS.index(way) :: 12]
+    # One way is asked for every payload; the other carries the same answers, and is asked for every twelfth.
+    own = PAYLOADS if way == TWO_WAYS[0] else PAYLOADS[1::12]
     # It logs every refusal with a traceback; the program switches that off too.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
     logs = [tmp_path / "audit.jsonl", tmp_path / "usage.jsonl"]
@@ -379,7 +379,7 @@ def _wrong(shown: Shown) -> list[str]:
 
 def test_the_files_of_a_skill_are_served_as_they_are(hostile: dict[str, str]) -> None:
     async def go() -> dict[str, str]:
-        async with reached(WAYS[0], hostile) as hub:
+        async with reached(TWO_WAYS[0], hostile) as hub:
             return {
                 payload.word: (
                     await tool(hub, "read_skill_file", skill_name=await name_of(hub, payload), file_path="SKILL.md")
