@@ -23,7 +23,6 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.project import Project
 from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
-from skillhub_mcp.search.rank_explanation import RankExplanation
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
@@ -194,10 +193,6 @@ class SkillHub:
         """
         refuse_nul(query=query, category=category, tags=tags)
         return self.engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
-
-    def standing(self, task: str, skill: Skill) -> RankExplanation:
-        """Return the rank of `skill` in a search for `task`. Raises InvalidArgument and IndexUnavailable."""
-        return self.engine.standing(task, skill.directory)
 
     def load(self, skill_name: str, *, part: int = 1, granted: Collection[Grant] = NOTHING_GRANTED) -> LoadedSkill:
         """Return a skill's instructions as they are now. Raises SkillHubError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -106,22 +107,13 @@ def _no_projects(home: str) -> set[str]:
 
 def _marked(here: str, markers: Sequence[str], home: str) -> str:
     no_projects = _no_projects(home)
-    directory = here
-    while True:
-        marked = any(os.path.lexists(os.path.join(directory, marker)) for marker in markers)
-        if marked and directory not in no_projects:
+    for directory in map(str, (Path(here), *Path(here).parents)):
+        is_marked = any(os.path.lexists(os.path.join(directory, marker)) for marker in markers)
+        if is_marked and directory not in no_projects:
             return directory
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return here
-        directory = parent
+    return here
 
 
 def _chain(root: str, here: str) -> tuple[str, ...]:
-    prefix = os.path.join(root, "")
-    if here == root or not here.startswith(prefix):
-        return (root,)
-    chain = [root]
-    for name in here.removeprefix(prefix).split(os.sep):
-        chain.append(os.path.join(chain[-1], name))
-    return tuple(chain)
+    inside = [str(one) for one in (Path(here), *Path(here).parents) if one.is_relative_to(root)]
+    return tuple(reversed(inside)) or (root,)

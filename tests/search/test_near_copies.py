@@ -114,7 +114,7 @@ def test_the_stronger_source_is_shown_for_its_copies_unless_the_query_names_one(
             task = "tables of annual reports"
             (hit,) = hub.search(task).hits
             assert [hit.handle, *hit.copies] == handles
-            assert hub.standing(task, hub.find(handles[1])).left_out is LeftOut.COPY
+            assert hub.engine.standing(task, hub.find(handles[1]).directory).left_out is LeftOut.COPY
             for name in handles:
                 (hit,) = hub.search(name).hits
                 assert hit.handle == name

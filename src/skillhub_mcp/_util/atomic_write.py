@@ -7,6 +7,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 from skillhub_mcp._util.file_modes import make_private_directory
@@ -42,9 +43,9 @@ def replacing(
     # Fixed under a lock, so that killed writers leave only one.
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
-        with open(new, "w+b", opener=_as_any_file if mode is None else _private) as file:
-            if owner is not None:
-                _give(file.fileno(), owner)
+        with open(_open_new(new, 0o666 if mode is None else 0o600), "w+b") as file:
+            if owner is not None and hasattr(os, "fchown"):
+                os.fchown(file.fileno(), *owner)
             if mode is not None:
                 # By the file where that is possible: its name may lead elsewhere by now.
                 os.chmod(file.fileno() if os.chmod in os.supports_fd else new, mode)
@@ -58,31 +59,13 @@ def replacing(
         raise
 
 
-def _give(descriptor: int, owner: tuple[int, int]) -> None:
-    """Set the owner of a new file if it is another: only root may name another user."""
-    status = os.fstat(descriptor)
-    if (status.st_uid, status.st_gid) != owner and hasattr(os, "fchown"):
-        os.fchown(descriptor, *owner)
-
-
-def _private(path: str, flags: int) -> int:
-    """Open for the owner alone: the content must not be readable before its permissions are set."""
-    return _open_new(path, flags, 0o600)
-
-
-def _as_any_file(path: str, flags: int) -> int:
-    return _open_new(path, flags, 0o666)
-
-
-def _open_new(path: str, flags: int, mode: int) -> int:
-    """Create a file and follow no link that others left under that name."""
-    flags |= os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        return os.open(path, flags, mode)
-    except FileExistsError:
+def _open_new(path: str, mode: int) -> int:
+    """Create a file: readable to nobody before its permissions are set, through no link that others left."""
+    with contextlib.suppress(FileNotFoundError):
         # What a killed writer left.
         os.unlink(path)
-        return os.open(path, flags, mode)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(path, flags, mode)
 
 
 _MAX_BYTES = 4 * 1024 * 1024
@@ -122,12 +105,11 @@ class PrivateFiles:
         return os.path.join(self._directory, name)
 
     def _remove_oldest(self) -> None:
-        found = []
-        with os.scandir(self._directory) as entries:
-            for entry in entries:
-                # Another process may remove it first.
-                with contextlib.suppress(FileNotFoundError):
-                    found.append((entry.stat().st_mtime_ns, entry.path))
-        for _, path in sorted(found, reverse=True)[self._most :]:
+        def written_at(path: Path) -> int:
+            # Another process may remove it first.
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+                return path.stat().st_mtime_ns
+            return 0
+
+        for path in sorted(Path(self._directory).iterdir(), key=written_at, reverse=True)[self._most :]:
+            path.unlink(missing_ok=True)

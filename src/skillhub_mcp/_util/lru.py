@@ -22,10 +22,6 @@ class LRUCache(Generic[K, V]):
         """Whether there is an entry; this does not use it."""
         return key in self._entries
 
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self._entries)
-
     def get(self, key: K) -> V | None:
         """Return the value and mark it as used, or return None."""
         if key in self._entries:

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             explanation = replace(explanation, unknown=(*elsewhere, *explanation.unknown))
         searched = explanation.accounts[0] if explanation.accounts else None
         if args.task is not None and searched is not None and searched.verdict is Verdict.SERVED:
-            standing = hub.standing(decode_argument(args.task), hub.find(searched.handle))
+            standing = hub.engine.standing(decode_argument(args.task), hub.find(searched.handle).directory)
     if args.json:
         print_json(asdict(explanation) | {"search": None if standing is None else _standing_json(standing)})
     else:
