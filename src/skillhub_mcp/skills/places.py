@@ -29,48 +29,33 @@ class ClientSkills:
     word: str = ""
 
 
+# Those whose skills are in `skills` below one directory, in the home and in projects.
+_SAME_DIRECTORY = {
+    "Cursor": ".cursor", "Gemini CLI": ".gemini", "Qwen Code": ".qwen", "Cline": ".cline", "Roo Code": ".roo",
+    "Kilo Code": ".kilo", "Kilo Code, before": ".kilocode", "Kiro": ".kiro", "Continue": ".continue", "Junie": ".junie",
+    "Factory Droid": ".factory", "AdaL": ".adal", "Augment": ".augment", "CodeBuddy": ".codebuddy",
+    "Command Code": ".commandcode", "iFlow": ".iflow", "Kode": ".kode", "Mistral Vibe": ".vibe", "Mux": ".mux",
+    "Neovate": ".neovate", "OpenHands": ".openhands", "Pochi": ".pochi", "Qoder": ".qoder", "Trae": ".trae",
+    "Zencoder": ".zencoder",
+}  # fmt: skip
 CLIENT_SKILLS = (
     ClientSkills("Claude Code", ".claude/skills", ".claude/skills", "CLAUDE_CONFIG_DIR", word="claude"),
     ClientSkills("Codex", ".codex/skills", ".codex/skills", "CODEX_HOME"),
-    ClientSkills("Cursor", ".cursor/skills", ".cursor/skills"),
     ClientSkills("GitHub Copilot", ".copilot/skills", ".github/skills", "COPILOT_HOME"),
-    ClientSkills("Gemini CLI", ".gemini/skills", ".gemini/skills"),
     ClientSkills("Antigravity", ".gemini/config/skills"),
     ClientSkills("Antigravity, before", ".gemini/antigravity/skills"),
-    ClientSkills("Qwen Code", ".qwen/skills", ".qwen/skills"),
     ClientSkills("Windsurf", ".codeium/windsurf/skills", ".windsurf/skills"),
-    ClientSkills("Cline", ".cline/skills", ".cline/skills"),
     ClientSkills("Cline's rules", project=".clinerules/skills"),
-    ClientSkills("Roo Code", ".roo/skills", ".roo/skills"),
-    ClientSkills("Kilo Code", ".kilo/skills", ".kilo/skills"),
-    ClientSkills("Kilo Code, before", ".kilocode/skills", ".kilocode/skills"),
-    ClientSkills("Kiro", ".kiro/skills", ".kiro/skills"),
-    ClientSkills("Continue", ".continue/skills", ".continue/skills"),
-    ClientSkills("Junie", ".junie/skills", ".junie/skills"),
-    ClientSkills("Factory Droid", ".factory/skills", ".factory/skills"),
     ClientSkills("OpenCode", ".config/opencode/skills", ".opencode/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Goose", ".config/goose/skills", ".goose/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Crush", ".config/crush/skills", ".crush/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Crush's other directory", moved_by="CRUSH_SKILLS_DIR"),
     ClientSkills("Amp", ".config/agents/skills", moved_by="XDG_CONFIG_HOME"),
-    ClientSkills("AdaL", ".adal/skills", ".adal/skills"),
-    ClientSkills("Augment", ".augment/skills", ".augment/skills"),
-    ClientSkills("CodeBuddy", ".codebuddy/skills", ".codebuddy/skills"),
-    ClientSkills("Command Code", ".commandcode/skills", ".commandcode/skills"),
     ClientSkills("Hermes", ".hermes/skills"),
-    ClientSkills("iFlow", ".iflow/skills", ".iflow/skills"),
-    ClientSkills("Kode", ".kode/skills", ".kode/skills"),
-    ClientSkills("Mistral Vibe", ".vibe/skills", ".vibe/skills"),
-    ClientSkills("Mux", ".mux/skills", ".mux/skills"),
-    ClientSkills("Neovate", ".neovate/skills", ".neovate/skills"),
     ClientSkills("OpenClaw", ".openclaw/skills"),
-    ClientSkills("OpenHands", ".openhands/skills", ".openhands/skills"),
     ClientSkills("Pi", ".pi/agent/skills", ".pi/skills"),
-    ClientSkills("Pochi", ".pochi/skills", ".pochi/skills"),
-    ClientSkills("Qoder", ".qoder/skills", ".qoder/skills"),
-    ClientSkills("Trae", ".trae/skills", ".trae/skills"),
     ClientSkills("Trae CN", ".trae-cn/skills"),
-    ClientSkills("Zencoder", ".zencoder/skills", ".zencoder/skills"),
+    *(ClientSkills(client, f"{place}/skills", f"{place}/skills") for client, place in _SAME_DIRECTORY.items()),
 )
 
 

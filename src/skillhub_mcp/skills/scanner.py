@@ -8,7 +8,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,7 +125,6 @@ def scan(
         ignored=walk.ignored,
         began=began,
         unavailable=unavailable,
-        before=before,
     )
     return Scan(snapshot, after, opened, has_changed or removed, admission)
 
@@ -168,7 +167,6 @@ def scan_from_cache(
     ignored: Ignored | None = None,
     began: float | None = None,
     unavailable: Sequence[UnavailableRoot] = (),
-    before: Scan | None = None,
 ) -> Snapshot:
     """Return the snapshot of the cached files under `roots`, without accessing any file."""
     began = time.perf_counter() if began is None else began
@@ -186,7 +184,9 @@ def scan_from_cache(
             name = "" if entry.skill is None else entry.skill.name
             refused.append(Refused(directory, violations, entry.root, admission.reason(violations), name))
         else:
-            skills.append(entry.skill)
+            skill, source = entry.skill, root.source.value
+            is_as_read = (skill.trust, skill.source) == (root.trust, source)
+            skills.append(skill if is_as_read else replace(skill, trust=root.trust, source=source))
     report = ScanReport(
         roots=roots,
         found=found,
@@ -196,7 +196,7 @@ def scan_from_cache(
         seconds=time.perf_counter() - began,
         unavailable=tuple(unavailable),
     )
-    return make_snapshot(skills, report, before=None if before is None else before.snapshot)
+    return make_snapshot(skills, report)
 
 
 def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkillFile, ...] | None:

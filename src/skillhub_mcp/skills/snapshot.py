@@ -188,9 +188,9 @@ class Snapshot:
         return {root.path: root for root in self.report.roots}
 
 
-def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapshot | None = None) -> Snapshot:
-    """Return the snapshot of the skills. One that did not change since `before` is the same object."""
-    everything = _trusted(skills, report.roots, before)
+def make_snapshot(skills: Iterable[Skill], report: ScanReport) -> Snapshot:
+    """Return the snapshot of the skills."""
+    everything = list(skills)
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
     for skill in everything:
@@ -217,22 +217,6 @@ def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapsh
         _by_alias=by_alias,
         _by_directory={skill.directory: skill for skill in everything},
     )
-
-
-def _trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot], before: Snapshot | None) -> list[Skill]:
-    """Return the skills with the trust and the source of their roots, in their order."""
-    of_root = {root.path: (root.trust, root.source.value) for root in roots}
-
-    def trusted(skill: Skill) -> Skill:
-        wanted = of_root.get(skill.root, (skill.trust, skill.source))
-        if (skill.trust, skill.source) == wanted:
-            return skill
-        known = None if before is None else before.by_directory(skill.directory)
-        if known is not None and (known.trust, known.source) == wanted and known.stamp is skill.stamp:
-            return known
-        return replace(skill, trust=wanted[0], source=wanted[1])
-
-    return list(map(trusted, skills))
 
 
 def _priority(rank: Mapping[str, int]) -> Callable[[Skill], tuple[int, bool, int, str]]:
