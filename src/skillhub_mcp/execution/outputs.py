@@ -70,11 +70,11 @@ class Outputs:
         A relative name is a directory in the private one. `untouched` are the paths that nothing may be written to.
         Raises InvalidArgument, and OSError if it cannot be made.
         """
-        is_allowed = bool(named) and is_place(named)
-        place, path = self._allowed(named, untouched) if is_allowed else self._in_private(session, named)
+        outside = named if named and is_place(named) else None
+        place, path = self._allowed(outside, untouched) if outside else self._in_private(session, named)
         descriptor = _made(place, path, named or "")
         try:
-            if is_allowed and any(part == ".git" for _, part, _ in _below(descriptor)):
+            if outside and any(part == ".git" for _, part, _ in _below(descriptor)):
                 hint = "name another directory, such as its 'output'"
                 raise InvalidArgument(ARGUMENT, f"{named!r} is a repository, or holds one", hint=hint)
             yield OutputDirectory(path, descriptor, _stamps(descriptor))

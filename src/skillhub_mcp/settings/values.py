@@ -66,12 +66,6 @@ class Group(BaseModel):
     def _is_expanded(cls, value: object) -> object:
         return types.check_expanded(value) if isinstance(value, str) else value
 
-    @classmethod
-    def settings(cls, name: str) -> tuple[Setting, ...]:
-        """Return the settings of this group, which is the field `name` of `Settings`."""
-        fields = ((one, info, info.json_schema_extra) for one, info in cls.model_fields.items())
-        return tuple(Setting(**extra, group=name, field=one, info=info) for one, info, extra in fields if extra)  # type: ignore[arg-type]
-
 
 class SkillSettings(Group):
     """Skills: where they are found and which are refused."""
@@ -327,7 +321,7 @@ class Settings(BaseModel):
     http: HttpSettings
     library: LibrarySettings
     observability: ObservabilitySettings
-    # Every copy has the same object: what the client of a running server names holds for all that was built before.
+    # Shared by all copies, since the client of a running server may change its directories.
     _client: ClientDirectories = PrivateAttr(default_factory=ClientDirectories)
 
     @property
@@ -338,7 +332,12 @@ class Settings(BaseModel):
 
 _MODELS: dict[str, Any] = {name: info.annotation for name, info in Settings.model_fields.items()}
 # With the options of `serve`.
-EVERY: tuple[Setting, ...] = tuple(one for name, model in _MODELS.items() for one in model.settings(name))
+EVERY = tuple(
+    Setting(**info.json_schema_extra, group=name, field=field, info=info)
+    for name, model in _MODELS.items()
+    for field, info in model.model_fields.items()
+    if info.json_schema_extra
+)
 SETTINGS = tuple(one for one in EVERY if not one.name.startswith("--"))
 # By the titles of their groups.
 GROUPS: dict[str, tuple[Setting, ...]] = {
