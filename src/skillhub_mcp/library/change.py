@@ -25,7 +25,7 @@ from skillhub_mcp.library.places import (
     prune,
     unwritable,
 )
-from skillhub_mcp.locks.lock_file import Lock, parse_lock, read_lock_text, read_plain
+from skillhub_mcp.locks.lock_file import read_plain
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,6 @@ class Change:
     def __init__(self, places: OwnPlaces) -> None:
         self.places = places
         self.root = places.root
-        # What the locks were when they were read, by canonical path.
-        self._locks_read: dict[str, bytes | None] = {}
         self._moved: list[tuple[str, str]] = []
 
     def staged(self, name: str) -> str:
@@ -55,12 +53,6 @@ class Change:
             raise unwritable(self.root, error) from error
         return place
 
-    def read_lock(self, path: str) -> Lock:
-        """Return the lock at `path`, or an empty one; `commit` refuses if it was written since."""
-        text = read_lock_text(path)
-        self._locks_read[os.path.realpath(path)] = None if text is None else text.encode()
-        return Lock(path) if text is None else parse_lock(text, path)
-
     def commit(
         self,
         puts: Collection[str],
@@ -72,16 +64,17 @@ class Change:
     ) -> None:
         """Move staged skills into the root, others into the trash or out of it, and replace the lock, if it has a text.
 
-        `restores` has the entry of the trash that each skill comes from. Raises SkillConflict, LibraryBusy if the lock
-        was written since `read_lock`, and LibraryUnwritable. Whatever it raises, nothing was changed.
+        `restores` has the entry of the trash that each skill comes from. Raises SkillConflict and LibraryUnwritable.
+        Whatever it raises, nothing was changed.
         """
         lock_path = os.path.realpath(lock_path) if lock_path else ""
         try:
             self._check(puts, removals, restores)
-            before = self._lock_before(lock_path)
+            before = read_plain(lock_path) if lock_path else None
             self._move_all(puts, removals, restores, before)
             if lock_text is not None and lock_text.encode() != before:
-                _write_lock(lock_path, lock_text.encode(), is_new=before is None)
+                mode = None if before is None else stat.S_IMODE(os.stat(lock_path).st_mode)
+                atomic_write(lock_path, lock_text.encode(), mode=mode, locked=True)
         except BaseException as error:
             self._move_back(error)
             if isinstance(error, OSError):
@@ -101,13 +94,6 @@ class Change:
                 raise SkillConflict(name, f"is in {self.root} again", hint=hint)
             if os.path.lexists(place) and not (os.path.islink(place) or is_directory(place)):
                 raise SkillConflict(name, f"is not a directory in {self.root}, but a file", hint=hint)
-
-    def _lock_before(self, path: str) -> bytes | None:
-        now = read_plain(path) if path else None
-        if self._locks_read.get(path, now) != now:
-            # By a program that does not know our lock of the root: its text would be lost.
-            raise LibraryBusy(self.root)
-        return now
 
     def _move_all(
         self,
@@ -195,12 +181,3 @@ def _clear(directory: str) -> None:
             remove_tree(place)
         else:
             os.unlink(place)
-
-
-def _write_lock(path: str, content: bytes, *, is_new: bool) -> None:
-    try:
-        mode = None if is_new else stat.S_IMODE(os.stat(path).st_mode)
-        atomic_write(path, content, mode=mode, locked=True)
-    except OSError as error:
-        # The error names the temporary file.
-        raise OSError(error.errno, error.strerror, path) from error

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
+from functools import cache, partial
 
 from skillhub_mcp.errors import (
     IntegrityFailed,
@@ -37,7 +37,7 @@ from skillhub_mcp.library.plan import (
     different,
     plan_step,
 )
-from skillhub_mcp.library.sources.git_tree import GitTree, Signature, SignatureState, check_signer, signature_of
+from skillhub_mcp.library.sources.git_tree import Signature, check_signer, signature_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.source import (
     SkillSource,
@@ -61,7 +61,7 @@ from skillhub_mcp.locks.file_digests import (
     irregular_of,
     same_but_line_ends,
 )
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, read_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_at, lock_text, read_lock
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_specified_name, safe_alias, typed_command
@@ -71,7 +71,6 @@ from skillhub_mcp.validation.fixes import renamed
 from skillhub_mcp.version import version
 
 _BRINGS_FILES = (Verb.ADD, Verb.UPDATE, Verb.REPLACE)
-_ONLY_GIT = Signature(SignatureState.UNSIGNED, reason="only commits of a repository are signed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +217,9 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: In
     A skill that is refused stops no other, but a single one raises its error. Raises LockUnreadable and
     LibraryUnwritable.
     """
-    lock = read_lock(lock_path) or Lock(lock_path)
+    lock = lock_at(lock_path)
     lock_text(lock)  # a later version is refused before anything is fetched
-    signatures: dict[int, Signature] = {}
+    signed = cache(signature_of)
     found: list[Proposal] = []
     names = Counter(one.name for one in incoming)
     refused = [_namesakes(name, incoming) for name, count in names.items() if count > 1]
@@ -229,9 +228,8 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: In
             continue
         try:
             refuse_name(one.name)
-            signature = signatures.get(id(one.tree)) or signature_in(one.tree)
-            signatures[id(one.tree)] = signature
-            found.append(_prepared(root, lock, one, options, os.path.join(scratch, str(number)), signature))
+            place = os.path.join(scratch, str(number))
+            found.append(_prepared(root, lock, one, options, place, signed(one.tree)))
         except LibraryUnwritable:
             raise
         except SkillHubError as error:
@@ -261,7 +259,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[R
         return ()
     refused: list[Refused] = []
     with changing(root) as change:
-        lock = change.read_lock(lock_path)
+        lock = lock_at(lock_path)
         puts, brought = list[str](), list[LockedSkill]()
         for one in wanted:
             try:
@@ -283,11 +281,6 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[R
     return tuple(refused)
 
 
-def signature_in(tree: Tree) -> Signature:
-    """Return what signs the commit of a tree. Raises SourceUnreachable."""
-    return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
-
-
 def check_as_locked(locked: LockedSkill, files: Files) -> None:
     """Raise IntegrityFailed if files are not those of a lock."""
     if locked.ours is None:
@@ -303,10 +296,8 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
     if differs := differences(locked.ours, files):
         path = differs.first
-        subject = f"{locked.name}/{path}"
-        here = "missing" if path not in files else "executable" if files[path].executable else "not executable"
-        here = differs.shown(path) if path in differs.irregular else here
-        raise IntegrityFailed(subject, expected="the file or mode of the lock", found=here)
+        here = differs.shown(path) if path in differs.irregular else "another executable bit"
+        raise IntegrityFailed(f"{locked.name}/{path}", expected="the file or mode of the lock", found=here)
 
 
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
@@ -543,7 +534,7 @@ def restore(
             if key not in trees:
                 trees[key] = open_source(source, opening)
                 until_done.callback(trees[key].close)
-            check_signer(locked.name, signature_in(trees[key]), required=terms.require_signed)
+            check_signer(locked.name, signature_of(trees[key]), required=terms.require_signed)
             below = place_of(locked)
             if not any(entry.path.startswith(f"{below}/" if below else "") for entry in trees[key].entries):
                 hint = f"`{typed_command('skillhub update', locked.name)}` looks for it"
@@ -558,7 +549,7 @@ def restore(
             if locked.ours is not None:
                 accept(locked.name, look, locked.ours.from_source, terms.accepted, locked.ours.findings)
             staged[locked.name], names[locked.name] = place, look.name
-    lock = read_lock(lock_path) or Lock(lock_path)
+    lock = lock_at(lock_path)
     allowed = [one.name for one in lock.skills]
     others, taken = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
     if taken:

@@ -20,7 +20,7 @@ from datetime import datetime, timezone
 from skillhub_mcp._util.tempdir import remove_tree
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LibraryUnwritable, SkillConflict
-from skillhub_mcp.locks.lock_file import LOCK_NAME, read_plain
+from skillhub_mcp.locks.lock_file import LOCK_NAME
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.roots import OWN_DIRECTORY
 
@@ -52,11 +52,13 @@ class OwnPlaces:
 
     def skill(self, name: str) -> str:
         """Return the directory of a skill. Raises ValueError for a name that leads elsewhere."""
-        return os.path.join(self.root, _checked(name))
+        if not is_plain_name(name):
+            raise ValueError(f"{name!r} is not the name of a directory in the root")
+        return os.path.join(self.root, name)
 
     def staged(self, name: str) -> str:
         """Return where a skill is staged. Raises ValueError for a name that leads elsewhere."""
-        return os.path.join(self.staging, _checked(name))
+        return os.path.join(self.staging, os.path.basename(self.skill(name)))
 
     def make(self) -> None:
         """Create the root and the missing places. Raises LibraryUnwritable and SkillConflict."""
@@ -122,16 +124,9 @@ def unwritable(path: str, error: OSError) -> LibraryUnwritable:
     return LibraryUnwritable(named, reason, hint=_HINTS.get(error.errno or 0, "fix that, then run the command again"))
 
 
-def _checked(name: str) -> str:
-    if not is_plain_name(name):
-        raise ValueError(f"{name!r} is not the name of a directory in the root")
-    return name
-
-
 def _not_ours(path: str, wanted: str) -> LibraryUnwritable:
-    return LibraryUnwritable(
-        path, f"it is not a {wanted}", hint="look at it, then remove it: SkillHub makes its own there"
-    )
+    hint = "look at it, then remove it: SkillHub makes its own there"
+    return LibraryUnwritable(path, f"it is not a {wanted}", hint=hint)
 
 
 MAX_ENTRIES = 10
@@ -187,12 +182,6 @@ def last_with(places: OwnPlaces, name: str) -> TrashEntry | None:
     return next((entry for entry in entries(places) if name in entry.skills), None)
 
 
-def lock_text_before(entry: TrashEntry) -> str | None:
-    """Return the text of the lock before the change, or None if there was none. Raises OSError."""
-    content = read_plain(entry.lock_before)
-    return None if content is None else content.decode("utf-8", "replace")
-
-
 def prune(places: OwnPlaces) -> None:
     """Delete the oldest entries, and empty ones. The last removal stays. Raises OSError."""
     found = entries(places)
@@ -206,6 +195,6 @@ def prune(places: OwnPlaces) -> None:
 
 
 def _skills(entry: TrashEntry) -> tuple[str, ...]:
-    there = entry.skill("")
+    there = os.path.join(entry.directory, "skills")
     # A link would take another directory's skills for removed ones.
-    return tuple(sorted(filter(is_plain_name, os.listdir(there)))) if is_directory(there.rstrip(os.sep)) else ()
+    return tuple(sorted(filter(is_plain_name, os.listdir(there)))) if is_directory(there) else ()

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
 from skillhub_mcp.library.change import changing
-from skillhub_mcp.library.places import (
-    TrashEntry,
-    entries,
-    is_plain_name,
-    last_with,
-    lock_text_before,
-    places_of,
-    unwritable,
-)
-from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock, read_lock
+from skillhub_mcp.library.places import TrashEntry, entries, is_plain_name, last_with, places_of, unwritable
+from skillhub_mcp.locks.lock_file import Lock, lock_at, lock_text, parse_lock, read_plain
 from skillhub_mcp.skills.names import near_names
 
 _LISTED = 20
@@ -38,11 +30,11 @@ def remove(
     root: str, lock_path: str, names: Sequence[str], *, force: bool = False, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
     """Move skills into the trash and out of the lock, all or none; without `force` only locked ones."""
-    found = _to_remove(root, read_lock(lock_path) or Lock(lock_path), names, force=force)
+    found = _to_remove(root, lock_at(lock_path), names, force=force)
     if dry_run:
         return found
     with changing(root) as change:
-        lock = change.read_lock(lock_path)
+        lock = lock_at(lock_path)
         found = _to_remove(root, lock, names, force=force)
         gone = [one.name for one in found]
         text = lock_text(lock.without(gone)) if any(one.locked for one in found) else None
@@ -59,9 +51,9 @@ def bring_back(
         return tuple(found)
     with changing(root) as change:
         found = _to_bring_back(root, lock_path, names)
-        lock = change.read_lock(lock_path)
-        befores = {entry: _parsed(lock_text_before(entry), lock_path) for entry in found.values()}
-        locked = [one for moved, entry in found.items() if (one := befores[entry].find(moved.name)) is not None]
+        lock = lock_at(lock_path)
+        entries_before = (_lock_before(entry, lock_path).find(moved.name) for moved, entry in found.items())
+        locked = [one for one in entries_before if one is not None]
         change.commit(
             (),
             lock_path=lock_path,
@@ -72,7 +64,7 @@ def bring_back(
 
 
 def _to_remove(root: str, lock: Lock, names: Sequence[str], *, force: bool) -> tuple[MovedSkill, ...]:
-    locked = _names_in(lock)
+    locked = frozenset(one.name for one in lock.skills)
     found = [_found(root, name, locked) for name in dict.fromkeys(names)]
     for one in found:
         if not (one.locked or force):
@@ -114,16 +106,14 @@ def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[M
                 hint = f"it has {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"
                 reason = f"the trash of {root} has no directory of that name"
                 raise SkillNotFound(name, near=near_names(name, known), hint=hint, reason=reason)
-            locked = _names_in(_parsed(lock_text_before(entry), lock_path))
-            found[MovedSkill(name, os.path.join(root, name), name in locked)] = entry
+            locked = _lock_before(entry, lock_path).find(name) is not None
+            found[MovedSkill(name, os.path.join(root, name), locked)] = entry
     except OSError as error:
         raise unwritable(places.trash, error) from error
     return found
 
 
-def _names_in(lock: Lock) -> frozenset[str]:
-    return frozenset(one.name for one in lock.skills)
-
-
-def _parsed(text: str | None, path: str) -> Lock:
-    return Lock(path) if text is None else parse_lock(text, path)
+def _lock_before(entry: TrashEntry, path: str) -> Lock:
+    """Return the lock as it was before a change. Raises OSError and LockUnreadable."""
+    content = read_plain(entry.lock_before)
+    return Lock(path) if content is None else parse_lock(content.decode("utf-8", "replace"), path)

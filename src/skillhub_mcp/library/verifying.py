@@ -23,7 +23,7 @@ from skillhub_mcp.locks.file_digests import (
     digests_of,
     same_but_line_ends,
 )
-from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text, read_lock
+from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_at, lock_text, read_lock
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_utf_8, near_names
 
@@ -159,13 +159,13 @@ def lock_present(
             raise SkillNotFound(name, near=near_names(name, there), reason=reason)
     wanted = tuple(dict.fromkeys(names)) or there
     if dry_run:
-        lock = read_lock(lock_path) or Lock(lock_path)
+        lock = lock_at(lock_path)
         lock_text(lock)  # a later version is refused
         return tuple(_present(root, lock, name, named=bool(names)) for name in wanted)
     if not os.path.isdir(root):
         raise LibraryUnwritable(root, "it is not there", hint="skillhub roots lists the directories that are searched")
     with changing(root) as change:
-        lock = change.read_lock(lock_path)
+        lock = lock_at(lock_path)
         found = tuple(_present(root, lock, name, named=bool(names)) for name in wanted)
         changed = [
             one.locked for one in found if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) and one.locked is not None

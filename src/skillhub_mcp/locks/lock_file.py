@@ -224,18 +224,17 @@ def read_plain(path: str, *, follow: bool = False, max_bytes: int = MAX_BYTES) -
         return content
 
 
-def read_lock_text(path: str) -> str | None:
-    """Return the text of the lock at `path`, or None if there is none. Raises LockUnreadable."""
+def read_lock(path: str) -> Lock | None:
+    """Return the lock at `path`, or None if there is none. Raises LockUnreadable."""
     try:
         content = read_plain(path, follow=True)
-        return None if content is None else content.decode("utf-8")
+        return None if content is None else parse_lock(content.decode("utf-8"), path)
     except OSError as error:
         raise LockUnreadable(path, error.strerror or type(error).__name__, hint="make it readable") from error
     except UnicodeDecodeError as error:
         raise LockUnreadable(path, "it is not UTF-8", hint="make it readable") from error
 
 
-def read_lock(path: str) -> Lock | None:
-    """Return the lock at `path`, or None if there is none. Raises LockUnreadable."""
-    text = read_lock_text(path)
-    return None if text is None else parse_lock(text, path)
+def lock_at(path: str) -> Lock:
+    """Return the lock at `path`, or an empty one. Raises LockUnreadable."""
+    return read_lock(path) or Lock(path)

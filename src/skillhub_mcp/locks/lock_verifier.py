@@ -31,7 +31,7 @@ from skillhub_mcp.locks.file_digests import (
     same_but_line_ends,
     states_of,
 )
-from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedSkill, read_lock
+from skillhub_mcp.locks.lock_file import LOCK_NAME, LockedSkill, lock_at
 from skillhub_mcp.redaction import redacted
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class LockVerifier:
             if path in self._locks and self._locks[path][0] == state:
                 continue
             try:
-                lock = read_lock(path) or Lock(path)
+                lock = lock_at(path)
                 self._locks[path] = (state, {one.name: one for one in lock.skills})
             except LockUnreadable as error:
                 self._locks[path] = (state, error)

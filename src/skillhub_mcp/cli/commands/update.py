@@ -19,7 +19,7 @@ from skillhub_mcp.library.install import prepare
 from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.source import place_of as source_place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
-from skillhub_mcp.locks.lock_file import Lock, LockedSkill, read_lock
+from skillhub_mcp.locks.lock_file import LockedSkill, lock_at
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.names import near_names
 
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSkill, ...]:
     """Return the skills of the lock, or those of them that are named. Raises SkillNotFound and LockUnreadable."""
-    lock = read_lock(place.lock_path) or Lock(place.lock_path)
+    lock = lock_at(place.lock_path)
     known = {one.name: one for one in lock.skills}
     for name in names:
         if name not in known:

@@ -249,8 +249,10 @@ class Signature:
     reason: str = ""
 
 
-def signature_of(tree: GitTree, allowed_signers: str = ALLOWED_SIGNERS) -> Signature:
+def signature_of(tree: Tree, allowed_signers: str = ALLOWED_SIGNERS) -> Signature:
     """Return what signs the tag that was asked for, or else the commit. Raises SourceUnreachable."""
+    if not isinstance(tree, GitTree):
+        return Signature(SignatureState.UNSIGNED, reason="only commits of a repository are signed")
     git, ref = tree.repository, tree.ref
     if ref.object_id != ref.commit:
         tag = git.run("cat-file", "tag", ref.object_id)
