@@ -43,8 +43,8 @@ from skillhub_mcp.library.sources.source import (
     SkillSource,
     SourceKind,
     document_of,
-    entry_from,
     is_same_place,
+    locked_from,
     place_of,
     shown_source,
     source_of,
@@ -323,7 +323,9 @@ def _prepared(
     unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
     given = digest_of(unpacked.files)
     locked = lock.find(one.name)
-    entry = entry_from(one.name, one.tree, one.path, one.source)
+    # A skill of a site's index has the digest of its artifact.
+    artifact = one.tree.tree_id(one.path) if one.source.kind is SourceKind.WEB and one.path else ""
+    entry = locked_from(one.name, one.source, one.path, artifact=artifact)
     there, is_same = _there(root, locked, one, entry)
     before_ours = locked.ours if locked is not None and is_same else None
     one = replace(one, rename=one.rename or bool(before_ours and before_ours.renamed))

@@ -91,7 +91,7 @@ def test_a_repository_without_commits_is_reported() -> None:
 
 def test_only_the_needed_refs_are_requested() -> None:
     assert asked_for(parse_source("o/r")) == ("HEAD",)
-    assert asked_for(parse_source("o/r#v1")) == ("--heads", "--tags")
+    assert asked_for(parse_source("o/r#v1")) == ("refs/heads/*", "refs/tags/*")
     assert asked_for(parse_source("o/r#refs/pull/1/head"))[0] == "refs/pull/1/head"
     assert asked_for(parse_source(f"o/r#{C}")) == ()
-    assert asked_for(parse_source(f"{PAGE}main/a")) == ("--heads", "--tags")
+    assert asked_for(parse_source(f"{PAGE}main/a")) == ("refs/heads/*", "refs/tags/*")

@@ -85,20 +85,17 @@ class GitRepository:
         self.shown = shown
         self._options = options
         self._git = find_git(options.environment)
-        self._until_closed = ExitStack()
-        # For what git reads beside the repository; removed with it.
-        self.directory = self._until_closed.enter_context(scratch_directory("git"))
-        self._repository = os.path.join(self.directory, "repository")
-        # Where git looks for hooks and templates.
-        self._empty = os.path.join(self.directory, "none")
-        try:
+        with ExitStack() as opened:
+            # Also for what git reads beside the repository; removed with it.
+            self.directory = opened.enter_context(scratch_directory("git"))
+            self._repository = os.path.join(self.directory, "repository")
+            # Where git looks for hooks and templates.
+            self._empty = os.path.join(self.directory, "none")
             os.mkdir(self._empty)
             self._environment = git_environment(options.environment, location)
             if location.startswith("ssh://") or "://" not in location:
                 self._environment |= self._batch_mode()
-        except BaseException:
-            self.close()
-            raise
+            self._until_closed = opened.pop_all()
 
     def initialise(self, object_format: str = "sha1") -> None:
         """Create the repository."""
@@ -106,15 +103,13 @@ class GitRepository:
         options = () if object_format == "sha1" else (f"--object-format={object_format}",)
         self.run("init", "--quiet", "--bare", f"--template={self._empty}", *options, self._repository, outside=True)
 
-    def fetch(self, ref: str) -> None:
-        """Fetch the newest commit of a ref, or a commit, without its history. Raises SourceUnreachable."""
-        self.run("fetch", *_FETCH, "--depth=1", "--end-of-options", self.location, ref)
+    def fetch(self, ref: str, *options: str) -> None:
+        """Fetch a ref, or a commit. Raises SourceUnreachable."""
+        self.run("fetch", *_FETCH, *options, "--end-of-options", self.location, ref)
 
-    def list_refs(self, asked: Sequence[str]) -> bytes:
+    def list_refs(self, patterns: Sequence[str]) -> bytes:
         """Return the output of `git ls-remote --symref`. Raises SourceUnreachable."""
-        options = [word for word in asked if word.startswith("--")]
-        patterns = [word for word in asked if not word.startswith("--")]
-        command = ("ls-remote", "--symref", "--quiet", *options, "--end-of-options", self.location, *patterns)
+        command = ("ls-remote", "--symref", "--quiet", "--end-of-options", self.location, *patterns)
         return self.run(*command, outside=True)
 
     def run(self, *arguments: str, outside: bool = False) -> bytes:
@@ -125,10 +120,7 @@ class GitRepository:
         return output
 
     def try_run(
-        self,
-        *arguments: str,
-        outside: bool = False,
-        settings: Mapping[str, str] | None = None,
+        self, *arguments: str, outside: bool = False, settings: Mapping[str, str] | None = None
     ) -> tuple[bytes, Outcome]:
         """Return the output of git, and how it ended. Raises SourceUnreachable beyond a bound."""
         with tempfile.TemporaryFile(dir=self.directory) as output:
@@ -156,14 +148,12 @@ class GitRepository:
     def is_ancestor(self, commit: str, of: str) -> bool:
         """Whether `commit`, which was fetched, is an ancestor of another; False if that cannot be fetched."""
         try:
-            for depth in ("--depth=1", "--unshallow"):
-                fetched = ("fetch", *_FETCH, depth, "--filter=tree:0", "--end-of-options", self.location, of)
-                if self.try_run(*fetched)[1].exit_code != 0:
-                    return False
-                # The dates rule it out for a usual update.
-                dates = self.run("log", "--no-walk=unsorted", "--format=%ct", of, commit).split()
-                if int(dates[0]) < int(dates[1]):
-                    return False
+            self.fetch(of, "--depth=1", "--filter=tree:0")
+            # The dates rule it out for a usual update.
+            dates = self.run("log", "--no-walk=unsorted", "--format=%ct", of, commit).split()
+            if int(dates[0]) < int(dates[1]):
+                return False
+            self.fetch(of, "--unshallow", "--filter=tree:0")
             return self.try_run("merge-base", "--is-ancestor", commit, of)[1].exit_code == 0
         except SourceUnreachable:
             return False
@@ -172,9 +162,9 @@ class GitRepository:
         """Remove the repository."""
         self._until_closed.close()
 
-    def _ended(self, ended: ProgramEnded) -> SourceUnreachable:
-        if ended.excess:
-            return SourceUnreachable(self.shown, f"was not fetched: {in_line(ended.excess)}")
+    def _ended(self, excess: str) -> SourceUnreachable:
+        if excess:
+            return SourceUnreachable(self.shown, f"was not fetched: {in_line(excess)}")
         reason = f"took longer than {self._options.timeout_seconds:g} seconds"
         return SourceUnreachable(self.shown, reason, hint="try again later, or download an archive of it")
 
@@ -219,10 +209,10 @@ class GitRepository:
                 excess=too_much,
             )
         except ProgramEnded as ended:
-            raise self._ended(ended) from None
+            raise self._ended(ended.excess) from None
         # It may have ended between two checks.
-        if found := too_much():
-            raise self._ended(ProgramEnded(found))
+        if excess := too_much():
+            raise self._ended(excess)
         return outcome
 
     def _batch_mode(self) -> Mapping[str, str]:

@@ -65,14 +65,14 @@ def parse_refs(output: bytes) -> Mapping[str, RemoteRef]:
 
 
 def asked_for(source: SkillSource) -> Sequence[str]:
-    """Return the arguments of `git ls-remote` that settle a source: options, or a ref; nothing for a commit."""
+    """Return the patterns of `git ls-remote` that settle a source; none for a commit."""
     if is_commit(source.ref):
         return ()
     if source.ref.startswith("refs/"):
         return (source.ref, f"{source.ref}^{{}}")
     if source.ref in ("", "HEAD"):
         return ("HEAD",)
-    return ("--heads", "--tags")
+    return (f"{HEADS}*", f"{TAGS}*")
 
 
 def ref_of(source: SkillSource, refs: Mapping[str, RemoteRef]) -> RemoteRef:
@@ -181,7 +181,7 @@ def open_git(source: SkillSource, options: GitOptions | None = None) -> GitTree:
 def _opened(source: SkillSource, repository: GitRepository) -> GitTree:
     ref = _ref(source, repository)
     repository.initialise("sha1" if len(ref.object_id) == _SHA1_DIGITS else "sha256")
-    repository.fetch(ref.name or ref.commit)
+    repository.fetch(ref.name or ref.commit, "--depth=1")
     ids, outcome = repository.try_run("rev-parse", "FETCH_HEAD", "FETCH_HEAD^{commit}")
     if outcome.exit_code != 0:
         raise SourceUnreachable(repository.shown, "names no commit", hint="name a branch, a tag or a commit")

@@ -24,7 +24,6 @@ from enum import Enum
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from skillhub_mcp.errors import SourceUnreadable
-from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.redaction import REDACTED, redacted, redacted_query
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -190,7 +189,7 @@ def _shown(text: str) -> str:
     return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
 
 
-def _check_whole(text: str) -> None:
+def _read(text: str, *, insecure: bool) -> SkillSource:
     if not text:
         raise _Refusal("names nothing", _FORMS)
     if len(text) > _MAX_CHARACTERS:
@@ -200,14 +199,10 @@ def _check_whole(text: str) -> None:
         raise _Refusal("begins with a dash, as an option does", f"write ./{text[:40]} for a path")
     if _HELPER.match(text):
         raise _Refusal("names a program for git to run", "write a URL with https, ssh or file")
-
-
-def _read(text: str, *, insecure: bool) -> SkillSource:
-    _check_whole(text)
     scheme, scp = _SCHEME.match(text), _SCP.match(text)
     if _PATH.match(text) or (not (scheme or scp) and _ARCHIVE.search(_PATH_FRAGMENT.split(text, maxsplit=1)[0])):
         return _path_here(text if _PATH.match(text) else f"./{text}")
-    _check_visible(text)
+    _check_characters(text, visible=True)
     before, _, fragment = text.partition("#")
     if scheme is not None:
         return _with_fragment(_url(before, scheme[1].lower(), insecure=insecure), fragment)
@@ -259,13 +254,11 @@ def _with_fragment(source: SkillSource, text: str) -> SkillSource:
     return _with(source, ref=_decoded(ref), path=_decoded(path), skills=skills)
 
 
-def _check_characters(text: str) -> None:
-    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text):
+def _check_characters(text: str, *, visible: bool = False) -> None:
+    categories = set(map(unicodedata.category, text))
+    if categories & {"Cc", "Cs", "Zl", "Zp"}:
         raise _Refusal("has a control character", "type it again")
-
-
-def _check_visible(text: str) -> None:
-    if any(unicodedata.category(character) == "Cf" for character in text):
+    if visible and "Cf" in categories:
         raise _Refusal("has a character that shows nothing", "type it again")
 
 
@@ -277,8 +270,7 @@ def _decoded(text: str) -> str:
 
 
 def _ref(ref: str) -> str:
-    _check_characters(ref)
-    _check_visible(ref)
+    _check_characters(ref, visible=True)
     if _NO_REF.match(ref):
         raise _Refusal(f"asks for {ref!r}, and no ref is named so", "name a branch, a tag or a commit")
     return ref.lower() if is_commit(ref.lower()) else ref
@@ -436,9 +428,6 @@ def _shown_place(scheme: str, netloc: str, repository: Sequence[str], shown: Seq
 
 
 _GITHUB, _GITLAB, _GIT, _LOCAL, _URL, _WELL_KNOWN = "github", "gitlab", "git", "local", "url", "well-known"
-_KINDS = {
-    SourceKind.GIT: _GIT, SourceKind.WEB: _URL, SourceKind.DIRECTORY: _LOCAL, SourceKind.ARCHIVE: _LOCAL
-}  # fmt: skip
 
 
 def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = "") -> LockedSkill:
@@ -450,17 +439,11 @@ def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = ""
         return LockedSkill(
             name, host, _WELL_KNOWN, source_url=source.location, skill_path=inner, well_known_digest=artifact
         )
-    where, kind = source.location, _KINDS[source.kind]
+    where, kind = source.location, {SourceKind.GIT: _GIT, SourceKind.WEB: _URL}.get(source.kind, _LOCAL)
     for host, forge in ((GITHUB, _GITHUB), (GITLAB, _GITLAB)):
         if short := forge_name(where, host):
             where, kind = short, forge
     return LockedSkill(name, where, kind, ref=source.ref, skill_path=document)
-
-
-def entry_from(name: str, tree: Tree, path: str, source: SkillSource) -> LockedSkill:
-    """Return the entry of a skill at `path` of a tree."""
-    artifact = tree.tree_id(path) if source.kind is SourceKind.WEB and path else ""
-    return locked_from(name, source, path, artifact=artifact)
 
 
 def source_of(locked: LockedSkill, *, insecure: bool = False) -> SkillSource:
