@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import mcp
 import pytest
 from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.clients.journeys.steps import Reached, walk
-from tests.conftest import SkillWriter
 from tests.server.sessions import COMMAND, http_server
 
 pytestmark = pytest.mark.slow
@@ -33,21 +32,30 @@ SEEN: Mapping[str, Any] = {
 }
 
 
-@pytest.fixture
-def library(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
-    write_skill("pdf-reader", "Reads PDF files.", files={"references/a.md": "A."})
-    write_skill("painter", "Paints walls.")
-    return hub_environment
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The environment of a server with two skills."""
+    root = tmp_path_factory.mktemp("library")
+    texts = {"pdf-reader": SEEN["resource"][0], "painter": "---\nname: painter\ndescription: Paints walls.\n---\n"}
+    for name, text in texts.items():
+        (root / "skills" / name / "references").mkdir(parents=True)
+        (root / "skills" / name / "SKILL.md").write_text(text, encoding="utf-8")
+        (root / "skills" / name / "references" / "a.md").write_text("A.", encoding="utf-8")
+    inherited = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    places = {"HOME": str(root), "SKILLS_DIR": str(root / "skills"), "DB_PATH": str(root / "db")}
+    return {**inherited, **places, "EMBEDDING_PROVIDER": "none"}
+
+
+@pytest.fixture(scope="module")
+def address(library: Environment) -> Iterator[str]:
+    with http_server({**library, "DB_PATH": library["DB_PATH"] + "-http"}) as url:
+        yield f"{url}/mcp"
 
 
 @pytest.fixture(params=["stdio", "http"])
-def transport(request: pytest.FixtureRequest, library: Environment) -> Iterator[str | None]:
+def transport(request: pytest.FixtureRequest) -> str | None:
     """The address of a server over HTTP, or None where the client is to start one."""
-    if request.param == "stdio":
-        yield None
-        return
-    with http_server(library) as url:
-        yield f"{url}/mcp"
+    return request.getfixturevalue("address") if request.param == "http" else None
 
 
 async def with_fastmcp(target: Any) -> dict[str, Any]:
@@ -83,9 +91,8 @@ async def with_official_sdk(target: Any, mode: str) -> dict[str, Any]:
         return await walk(Reached(client.protocol_version, client.instructions or "", tools, resources, call, read))
 
 
-def test_fastmcps_client_completes_the_journey(library: Environment, transport: str | None) -> None:
-    target = transport or StdioTransport(COMMAND[0], list(COMMAND[1:]), env=library, keep_alive=False)
-    assert asyncio.run(with_fastmcp(target)) == {**SEEN, "protocol": "2026-07-28"}
+def test_fastmcps_client_completes_the_journey(address: str) -> None:
+    assert asyncio.run(with_fastmcp(address)) == {**SEEN, "protocol": "2026-07-28"}
 
 
 @pytest.mark.parametrize(("mode", "protocol"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])

@@ -150,18 +150,18 @@ def test_manifests_add_skills_that_discovery_misses(find: Find) -> None:
 def test_deep_directories_of_a_large_manifest_are_scanned_once() -> None:
     """A quadratic scan used to take many minutes for two megabytes."""
     deep = "d/" * 2_000
-    manifest = {"plugins": [{"name": "p", "source": "./", "skills": [f"x{at}" for at in range(60_000)]}]}
+    manifest = {"plugins": [{"name": "p", "source": "./", "skills": [f"x{at}" for at in range(20_000)]}]}
     tree = _Written(
         {
             ".claude-plugin/marketplace.json": json.dumps(manifest),
-            **{f"all/s{at}/SKILL.md": skill(f"s{at}") for at in range(1_000)},
-            **{f"{deep}s{at}/SKILL.md": skill(f"s{at}") for at in range(1_000)},
+            **{f"all/s{at}/SKILL.md": skill(f"s{at}") for at in range(300)},
+            **{f"{deep}s{at}/SKILL.md": skill(f"s{at}") for at in range(300)},
         }
     )
     before = time.process_time()
     found = candidates(tree, name="source")
-    assert time.process_time() - before < 10
-    assert (len(found.skills), len(found.left_out)) == (1_000, 1_000)
+    assert time.process_time() - before < 5
+    assert (len(found.skills), len(found.left_out)) == (300, 300)
 
 
 class _Written(Tree):
