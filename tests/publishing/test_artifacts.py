@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,11 +45,8 @@ def test_a_skill_is_handed_on_byte_for_byte(hub_environment: dict[str, str], wri
     (place / "SKILL.md").write_bytes(windows.encode())
     os.chmod(place / "scripts" / "run.sh", 0o775)
     with hub_of(hub_environment) as hub:
-        assert given(hub, "two") == {
-            "SKILL.md": windows.encode(),
-            "a.bin": b"\0\xff",
-            "scripts/run.sh": b"#!/bin/sh\n",
-        }
+        files = {"SKILL.md": windows.encode(), "a.bin": b"\0\xff", "scripts/run.sh": b"#!/bin/sh\n"}
+        assert given(hub, "two") == files
 
 
 def test_a_file_that_begins_with_a_dot_is_handed_on_where_it_is_served(
@@ -95,7 +92,8 @@ def test_any_file_that_changes_changes_what_is_promised(
     assert len(set(digests)) == len(digests)
 
 
-def with_rules(environment: dict[str, str], rules: Mapping[str, object]) -> dict[str, str]:
+def with_rule(environment: dict[str, str], effect: str, tool: str) -> dict[str, str]:
+    rules = {effect: [{"tool": tool, "skill_name": "two"}], "others": "allow"}
     file = Path(environment["SKILLS_DIR"]).parent / "permissions.json"
     file.write_text(json.dumps({"permissions": rules}), encoding="utf-8")
     file.chmod(0o600)
@@ -114,15 +112,9 @@ def with_a_lock(environment: dict[str, str]) -> dict[str, str]:
     "change",
     [
         lambda environment: environment | {"SKILLHUB_ENABLED_SKILLS": "one"},
-        lambda environment: with_rules(
-            environment, {"deny": [{"tool": "load_skill", "skill_name": "two"}], "others": "allow"}
-        ),
-        lambda environment: with_rules(
-            environment, {"confirm": [{"tool": "load_skill", "skill_name": "two"}], "others": "allow"}
-        ),
-        lambda environment: with_rules(
-            environment, {"deny": [{"tool": "read_skill_file", "skill_name": "two"}], "others": "allow"}
-        ),
+        lambda environment: with_rule(environment, "deny", "load_skill"),
+        lambda environment: with_rule(environment, "confirm", "load_skill"),
+        lambda environment: with_rule(environment, "deny", "read_skill_file"),
         lambda environment: environment | {"SKILLHUB_AUDIT": "block"},
         lambda environment: with_a_lock(environment) | {"SKILLHUB_FROZEN": "1"},
     ],

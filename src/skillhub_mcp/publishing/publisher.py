@@ -32,14 +32,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Availability, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
 from skillhub_mcp.publishing.normalization import Withheld, published_document
-from skillhub_mcp.publishing.uris import (
-    UriPath,
-    UriPaths,
-    build_uri,
-    parse_uri,
-    skill_file,
-    skill_paths,
-)
+from skillhub_mcp.publishing.uris import UriPath, UriPaths, build_uri, parse_uri, skill_file, skill_paths
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.files import media_type
@@ -124,10 +117,6 @@ class _UriIndex:
     listed: list[UriPath]
     longest: int
 
-    def at(self, paths: Iterable[UriPath]) -> list[tuple[UriPath, Skill]]:
-        """Return the skills at these paths, each with its path."""
-        return [(path, self.skills[path]) for path in paths]
-
 
 class Publisher:
     """Publishes the skills of one hub. `files_of` says where their files lie. Thread-safe."""
@@ -153,9 +142,11 @@ class Publisher:
         while at < len(index.listed) and len(found) < limit:
             some = index.listed[at : at + limit - len(found)]
             at += len(some)
-            offered = [path for path in some if _is_listed(index.skills[path], names)]
-            offered = [path for path in offered if policy.is_as_locked(index.skills[path])]
-            found += [one for one in self._published(index.at(offered)) if one.entry.withheld is None]
+            for path in some:
+                skill = index.skills[path]
+                if _is_listed(skill, names) and policy.is_as_locked(skill):
+                    published = self._published(path, skill)
+                    found += [published] if published.entry.withheld is None else []
         # The cursor names the last skill returned: it must not reveal a skill that this caller may not see.
         more = any(_is_listed(index.skills[path], names) for path in islice(index.listed, at, None))
         return Page(found, _to_cursor(found[-1].path) if more else None)
@@ -233,9 +224,8 @@ class Publisher:
         index, policy = self._present()
         names = Names(index.snapshot, policy)
         offered = (path for path in index.listed if _is_listed(index.skills[path], names))
-        first = [path for path, _ in zip(offered, range(MAX_LISTED_RESOURCES), strict=False)]
         found = []
-        for path in first:
+        for path in islice(offered, MAX_LISTED_RESOURCES):
             skill = index.skills[path]
             entry = self._known(skill)
             if entry is None:
@@ -276,7 +266,7 @@ class Publisher:
             if path is None:
                 yield Publication(skill, None, withheld=_UNTRUSTED_NAME if skill.awaits_trust else _NO_NAME)
                 continue
-            (published,) = self._published([(path, skill)])
+            published = self._published(path, skill)
             withheld = published.entry.withheld
             yield Publication(skill, None if withheld else published.uri, published.entry.changes, withheld)
 
@@ -306,23 +296,19 @@ class Publisher:
 
     def _published_skill(self, index: _UriIndex, path: UriPath, uri: str, *, reread: bool = False) -> PublishedSkill:
         """Return a skill with its current entry; with `reread`, all of its files are read."""
-        skill = index.skills[path]
-        published = PublishedSkill(path, skill, self._entry(path, skill, None if reread else self._known(skill)))
+        published = self._published(path, index.skills[path], reread=reread)
         if published.entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {published.entry.withheld}")
         return published
 
-    def _published(self, skills: Sequence[tuple[UriPath, Skill]]) -> list[PublishedSkill]:
-        """Return those skills, each with its path, with their current entries; only changed files are read."""
-        return [PublishedSkill(path, skill, self._entry(path, skill, self._known(skill))) for path, skill in skills]
-
-    def _entry(self, path: UriPath, skill: Skill, before: PublishedEntry | None) -> PublishedEntry:
-        """Return the current entry of a skill; without the one before, all of its files are read."""
+    def _published(self, path: UriPath, skill: Skill, *, reread: bool = False) -> PublishedSkill:
+        """Return a skill with its current entry, withheld or not; only changed files are read, with `reread` all."""
+        before = None if reread else self._known(skill)
         entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
         if not entry.is_temporary:
             with self._lock:
                 self._entries.put(skill.directory, entry)
-        return entry
+        return PublishedSkill(path, skill, entry)
 
     def _known(self, skill: Skill) -> PublishedEntry | None:
         with self._lock:
