@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from skillhub_mcp.auditing.audit import audit_files
+from skillhub_mcp.auditing.entries import SCRIPTS, SkillEntry
 from skillhub_mcp.auditing.reading import read_skill_files
 from skillhub_mcp.auditing.rules import AuditFinding, Risk
 from skillhub_mcp.errors import SkillWithheld
@@ -19,11 +20,7 @@ from skillhub_mcp.validation.targets import Target
 
 _NO_STAMP = FileStamp(0, 0, "", 0)
 _HOST = re.compile(r"(?i)\b(?:https?|wss?|ftps?|git|ssh)://(?:[^\s/@\"'<>]{1,200}@)?([a-z0-9][a-z0-9.-]{0,252})")
-_SCRIPTS = frozenset(
-    (".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".ps1", ".bat",
-     ".cmd", ".vbs", ".awk", ".r", ".jl", ".go", ".rs", ".exe", ".com", ".scpt", ".applescript")
-)  # fmt: skip
-_BEGINS_A_SCRIPT = b"#!"
+_MORE_SCRIPTS = frozenset((".lua", ".vbs", ".awk", ".r", ".jl", ".go", ".rs", ".exe", ".com", ".scpt", ".applescript"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +34,7 @@ class Capabilities:
 
     def beyond(self, before: Capabilities) -> Capabilities:
         """Return what these have that `before` did not."""
-        return Capabilities(
-            self.scripts - before.scripts,
-            self.executables - before.executables,
-            self.hosts - before.hosts,
-            self.tools - before.tools,
-        )
-
-    def __bool__(self) -> bool:
-        return bool(self.scripts or self.executables or self.hosts or self.tools)
+        return Capabilities(*(getattr(self, one.name) - getattr(before, one.name) for one in fields(self)))
 
 
 NO_CAPABILITIES = Capabilities()
@@ -75,21 +64,19 @@ def look_at(directory: str, name: str) -> Look:
     content = files.document or b""
     document = content.decode("utf-8", "replace")
     read = parse_skill(content, directory=directory, root="", directory_name=name, stamp=_NO_STAMP)
-    scripts, executables = set(), set()
-    for entry in files.entries:
-        if entry.executable:
-            executables.add(entry.path)
-        if os.path.splitext(entry.path)[1].lower() in _SCRIPTS or entry.start.startswith(_BEGINS_A_SCRIPT):
-            scripts.add(entry.path)
-    hosts = {host for _, text in ((SKILL_FILE, document), *files.texts) for host in hosts_in(text)}
     powers = Capabilities(
-        frozenset(scripts),
-        frozenset(executables),
-        frozenset(hosts),
-        frozenset(read.skill.allowed_tools if read.skill is not None else ()),
+        scripts=frozenset(entry.path for entry in files.entries if _is_script(entry)),
+        executables=frozenset(entry.path for entry in files.entries if entry.executable),
+        hosts=frozenset().union(hosts_in(document), *(hosts_in(text) for _, text in files.texts)),
+        tools=frozenset(read.skill.allowed_tools if read.skill is not None else ()),
     )
     problems = tuple(one for one in checked.findings if one.severity is Severity.ERROR)
     return Look(document, problems, audit.findings, powers, read.skill.name if read.skill is not None else "")
+
+
+def _is_script(entry: SkillEntry) -> bool:
+    ending = os.path.splitext(entry.path)[1].lower()
+    return ending in SCRIPTS or ending in _MORE_SCRIPTS or entry.start.startswith(b"#!")
 
 
 def hosts_in(text: str) -> frozenset[str]:

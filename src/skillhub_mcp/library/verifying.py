@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -16,7 +16,6 @@ from skillhub_mcp.library.sources.upstream import is_its_own_source
 from skillhub_mcp.locks.file_digests import (
     NO_DIFFERENCES,
     Differences,
-    FileDigest,
     computed_hash,
     differences,
     digest_of,
@@ -99,23 +98,19 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
         problem = "it is missing; the trash has it" if in_trash else "it is missing"
         return VerifiedSkill(locked, problem=problem, is_missing=True, in_trash=in_trash)
     try:
+        hashed = computed_hash(directory) if locked.computed_hash else None
+        npx_fits = hashed in (None, locked.computed_hash)
         if locked.ours is None:
-            found = computed_hash(directory)
-            fits = found is None or not locked.computed_hash or found == locked.computed_hash
-            return VerifiedSkill(locked, Differences(unknown=not fits), by_npx=True)
-        files: Mapping[str, FileDigest] = digests_of(directory)
+            return VerifiedSkill(locked, Differences(unknown=not npx_fits), by_npx=True)
+        files = digests_of(directory)
         same = partial(same_but_line_ends, directory, files, locked.ours.digest)
         differs = differences(locked.ours, files, modes=os.name != "nt", same_but_line_ends=same)
-        hashed = computed_hash(directory) if locked.computed_hash else None
     except OSError as error:
         named = os.path.relpath(error.filename, directory) if error.filename else "it"
         return VerifiedSkill(locked, problem=f"{named} cannot be read: {error.strerror or type(error).__name__}")
-    return VerifiedSkill(
-        locked,
-        differs,
-        in_trash=bool(differs) and _is_in_trash(root, locked),
-        npx_differs=not differs and not differs.line_ends and hashed not in (None, locked.computed_hash or None),
-    )
+    in_trash = bool(differs) and _is_in_trash(root, locked)
+    npx_differs = not (differs or differs.line_ends or npx_fits)
+    return VerifiedSkill(locked, differs, in_trash=in_trash, npx_differs=npx_differs)
 
 
 def _is_in_trash(root: str, locked: LockedSkill) -> bool:
@@ -167,9 +162,8 @@ def lock_present(
     with changing(root) as change:
         lock = lock_at(lock_path)
         found = tuple(_present(root, lock, name, named=bool(names)) for name in wanted)
-        changed = [
-            one.locked for one in found if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) and one.locked is not None
-        ]
+        done = (Locking.LOCKED, Locking.LOCKED_ANEW)
+        changed = [one.locked for one in found if one.done in done and one.locked is not None]
         if changed:
             change.commit((), lock_path=lock_path, lock_text=lock_text(lock.having(*changed)))
     return found
@@ -205,6 +199,6 @@ def _relative(directory: str, lock_path: str) -> str:
     try:
         path = os.path.relpath(os.path.realpath(directory), os.path.dirname(os.path.realpath(lock_path)))
     except ValueError:  # another drive
-        return directory.replace(os.sep, "/")
+        path = directory
     path = path.replace(os.sep, "/")
-    return path if path.startswith("..") else f"./{path}"
+    return path if path.startswith("..") or os.path.isabs(path) else f"./{path}"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache, partial
 from typing import TypeVar
 
 from skillhub_mcp.environment import expand_home
@@ -66,7 +67,7 @@ class Upstreams:
         self._trees: dict[str, Tree] = {}
         self._refs: dict[str, RemoteRef] = {}
         self._errors: dict[str, SkillHubError] = {}
-        self._older: dict[tuple[GitTree, str], bool] = {}
+        self._went_back = cache(GitTree.went_back_from)
 
     def close(self) -> None:
         """Close every tree."""
@@ -98,23 +99,20 @@ class Upstreams:
                 raise
         return known[key]
 
-    def _ref(self, source: SkillSource) -> RemoteRef:
-        return self._once(self._refs, source, lambda: remote_ref(source, self._options.git))
-
     def _compared(self, locked: LockedSkill, source: SkillSource) -> Compared:
         shown, ours = str(source), locked.ours
         if is_its_own_source(locked, self._root, self._options.working_directory):
             return Compared(locked, shown, SourceStanding.CURRENT)
         if source.kind is SourceKind.GIT:
-            ref = self._ref(source)
+            ref = self._once(self._refs, source, partial(remote_ref, source, self._options.git))
             if ref.is_pinned and not self._unpin:
                 return Compared(locked, shown, SourceStanding.PINNED, ref.commit)
             if ref.is_pinned:
                 source = replace(source, ref="")
-                ref = self._ref(source)
+                ref = self._once(self._refs, source, partial(remote_ref, source, self._options.git))
             if ours is not None and ref.commit == ours.commit and source.ref == locked.ref:
                 return Compared(locked, shown, SourceStanding.CURRENT, ref.commit)
-        tree = self._once(self._trees, source, lambda: open_source(source, self._options))
+        tree = self._once(self._trees, source, partial(open_source, source, self._options))
         found = find_again(tree, locked)
         if found is None:
             return Compared(locked, shown, SourceStanding.GONE, tree.commit)
@@ -126,19 +124,12 @@ class Upstreams:
         is_current = not is_moved and not unpinned and _is_as_locked(tree, found, locked)
         if is_current and ours is not None:
             return Compared(locked, shown, SourceStanding.CURRENT, tree.commit)
-        incoming = replace(
-            incoming_of(found, tree, source, locked.name), updates=True, moved_from=before if is_moved else None
-        )
+        moved_from = before if is_moved else None
+        incoming = replace(incoming_of(found, tree, source, locked.name), updates=True, moved_from=moved_from)
         standing = SourceStanding.CURRENT if is_current else SourceStanding.OUTDATED
-        return Compared(locked, shown, standing, tree.commit, incoming, went_back=self._went_back(tree, locked))
-
-    def _went_back(self, tree: Tree, locked: LockedSkill) -> bool:
-        if not isinstance(tree, GitTree) or self._unpin or locked.ours is None or not locked.ours.commit:
-            return False
-        key = tree, locked.ours.commit
-        if key not in self._older:
-            self._older[key] = tree.went_back_from(locked.ours.commit)
-        return self._older[key]
+        commit = "" if ours is None or self._unpin else ours.commit
+        went_back = isinstance(tree, GitTree) and bool(commit) and self._went_back(tree, commit)
+        return Compared(locked, shown, standing, tree.commit, incoming, went_back=went_back)
 
 
 def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bool:
@@ -184,5 +175,5 @@ def _is_as_locked(tree: Tree, found: Candidate, locked: LockedSkill) -> bool:
     digests = digests_in(tree, found.files)
     if digest_of(digests) != ours.from_source:
         return False
-    # Of edits that were locked, the bits that the lock has are those of the edits.
+    # Of locked edits, the lock has the bits of the edits.
     return bool(ours.origin) or executables_of(digests) == tuple(sorted(ours.executable))
