@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -493,38 +494,25 @@ def surface(scratch: Path) -> list[Outcome]:
     return [Outcome("bytes of tools/list, default surface", f"{size:,} bytes", float(size), 2_500)]
 
 
-def search_speed(scratch: Path) -> list[Outcome]:
-    """Search of libraries made from real skills, beside LanceDB's and sqlite's full text over the same ones."""
+def search_speed(scratch: Path, *, count: int, bound: float) -> list[Outcome]:
+    """Search of a library made from real skills, beside LanceDB's and sqlite's full text over the same ones."""
     corpus = _corpus()
     if corpus is None:
         return []
-    outcomes = []
-    for count, bound in ((1_000, 4.0), (10_000, 4.0), (100_000, 5.0)):
-        place = scratch / str(count)
-        library = write_from_corpus(corpus, place / "skills", count)
-        code = (
-            "import sys; from bench.searching import figures; "
-            "print(*figures(sys.argv[1], sys.argv[2], sys.argv[3]), sep='\\n')"
-        )
-        # A process of its own, so that its memory is that of this library.
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(library), str(place / "db" / "skills.lancedb"), str(_queries())],
-            cwd=_HERE.parent,
-            env=_environment(library, place / "db" / "skills.lancedb"),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        told, ratio = done.stdout.splitlines()
-        outcomes.append(
-            Outcome(
-                f"search of {count:,} skills, p50, against LanceDB's own full-text query for the same terms",
-                told,
-                float(ratio),
-                bound,
-            )
-        )
-    return outcomes
+    library, database = write_from_corpus(corpus, scratch / "skills", count), scratch / "db" / "skills.lancedb"
+    code = "import sys; from bench.searching import figures; print(*figures(*sys.argv[1:]), sep='\\n')"
+    # A process of its own, so that its memory is that of this library.
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(library), str(database), str(_queries())],
+        cwd=_HERE.parent,
+        env=_environment(library, database),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    told, ratio = done.stdout.splitlines()
+    promise = f"search of {count:,} skills, p50, against LanceDB's own full-text query for the same terms"
+    return [Outcome(promise, told, float(ratio), bound)]
 
 
 def quality(_: Path) -> list[Outcome]:
@@ -595,7 +583,9 @@ MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "surface": surface,
     "serving": serving,
     "quality": quality,
-    "search_speed": search_speed,
+    "search_speed_1000": partial(search_speed, count=1_000, bound=4.0),
+    "search_speed_10000": partial(search_speed, count=10_000, bound=4.0),
+    "search_speed_100000": partial(search_speed, count=100_000, bound=5.0),
 }
 
 
