@@ -20,7 +20,7 @@ from skillhub_mcp.analysis.analyzer import (
 @pytest.mark.parametrize(
     "written", ["pdf invoice", "  pdf invoice ", "pdf \t\n  invoice", "\u3000pdf\u3000invoice\u00a0"]
 )
-def test_blanks_around_and_between_words_make_no_difference(written: str) -> None:
+def test_whitespace_is_normalised(written: str) -> None:
     assert normalise_query(written) == "pdf invoice"
 
 
@@ -37,15 +37,15 @@ def test_blanks_around_and_between_words_make_no_difference(written: str) -> Non
         ("\0\0", ""),
     ],
 )
-def test_other_ways_of_writing_the_same_become_one(written: str, meant: str) -> None:
+def test_unicode_forms_are_normalised(written: str, meant: str) -> None:
     assert normalise_query(written) == meant
 
 
-def test_a_query_is_read_up_to_its_bound() -> None:
+def test_a_query_is_cut_at_its_limit() -> None:
     assert normalise_query("a" * 50 + " " + "b" * 100_000) == "a" * 50 + " " + "b" * (MAX_QUERY_CHARACTERS - 51)
 
 
-def test_a_character_that_becomes_many_does_not_pass_the_bound() -> None:
+def test_an_expanding_character_stays_within_the_limit() -> None:
     assert len(normalise_query("\ufdfa" * MAX_QUERY_CHARACTERS)) <= MAX_QUERY_CHARACTERS
 
 
@@ -73,16 +73,16 @@ def test_text_becomes_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
-def test_the_same_word_is_the_same_term_however_it_is_written() -> None:
+def test_spellings_of_one_word_give_one_term() -> None:
     assert terms("Invoices") == terms("ＩＮＶＯＩＣＥ") == terms("invoicing") == ["invoic"]
 
 
-def test_counting_terms_is_counting_what_they_are() -> None:
+def test_term_counts_equal_counted_terms() -> None:
     text = "Extract invoices, then getUserName of 東京タワー and invoices again"
     assert term_counts(text, {}) == Counter(terms(text))
 
 
-def test_a_word_without_end_is_a_bounded_term() -> None:
+def test_a_very_long_word_is_a_bounded_term() -> None:
     assert [len(term) for term in terms("x" * 100_000)] == [MAX_TERM_CHARACTERS]
 
 
@@ -96,5 +96,5 @@ def test_a_word_without_end_is_a_bounded_term() -> None:
         ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ["\u0645\u06cc", "\u062e\u0648\u0627\u0647\u0645"]),
     ],
 )
-def test_what_cannot_be_seen_does_not_divide_a_word(text: str, words: list[str]) -> None:
+def test_invisible_characters_do_not_split_a_word(text: str, words: list[str]) -> None:
     assert tokens(text) == words

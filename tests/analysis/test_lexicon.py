@@ -15,7 +15,7 @@ def lines(name: str) -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
-def test_every_line_of_the_translations_can_be_read_and_has_words_on_both_sides() -> None:
+def test_every_translation_has_words_on_both_sides() -> None:
     for line in lines("translations.txt"):
         english, others = line.split(" = ")
         assert all(terms(word) for word in english.split(",")), line
@@ -31,11 +31,11 @@ def test_a_word_and_its_inflections_have_a_meaning(word: str, meaning: str) -> N
     assert meaning in [meanings[0] for meanings in translations().of_word(word)]
 
 
-def test_a_word_that_only_begins_alike_has_none() -> None:
+def test_a_longer_word_with_the_same_beginning_has_no_meaning() -> None:
     assert translations().of_word("ordnerinhaltsverzeichnis") == []
 
 
-def test_a_compound_has_the_meaning_of_what_it_holds() -> None:
+def test_a_compound_has_the_meanings_of_its_parts() -> None:
     assert "report" in [meanings[0] for meanings in translations().inside("jahresbericht", shortest=5)]
 
 

@@ -27,9 +27,9 @@ SPELLER = Speller(
         ("", []),
     ],
 )
-def test_the_nearest_known_words_are_found_the_commonest_first(word: str, near: list[str]) -> None:
+def test_the_nearest_known_words_are_sorted_by_frequency(word: str, near: list[str]) -> None:
     assert SPELLER.near(word) == near
 
 
-def test_no_known_words_mend_nothing() -> None:
+def test_an_empty_vocabulary_corrects_nothing() -> None:
     assert Speller({}).near("invoice") == []

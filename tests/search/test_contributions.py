@@ -21,7 +21,7 @@ SKILLS = (
 @pytest.mark.parametrize(
     "text", ["sort invoices", "die Rechnungen aus dem Ordner", "invoces folder", "bread bread sort"]
 )
-def test_they_add_up_to_the_score(tmp_path: Path, text: str) -> None:
+def test_contributions_add_up_to_the_score(tmp_path: Path, text: str) -> None:
     index = search_index(tmp_path, SKILLS, ["The folder.", ""])
     query = parse_query(text, index.statistics)
     candidates = candidates_of(index, query, SKILLS)
@@ -34,7 +34,7 @@ def test_they_add_up_to_the_score(tmp_path: Path, text: str) -> None:
         assert [one.worth for one in own] == sorted((one.worth for one in own), reverse=True)
 
 
-def test_each_says_where_the_word_is_and_how_it_was_read(tmp_path: Path) -> None:
+def test_a_contribution_names_its_fields_and_origin(tmp_path: Path) -> None:
     index = search_index(tmp_path, SKILLS, ["The folder.", ""])
     query = parse_query("invoces folder", index.statistics)
     own = contributions(query, candidates_of(index, query, SKILLS), 0)
@@ -46,7 +46,7 @@ def test_each_says_where_the_word_is_and_how_it_was_read(tmp_path: Path) -> None
     assert [(one.asked, one.fields) for one in named] == [("invoces", ("name",))]
 
 
-def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
+def test_a_query_without_matches_has_no_contributions(tmp_path: Path) -> None:
     index = search_index(tmp_path, SKILLS)
     query = parse_query("bread", index.statistics)
     place = SKILLS[0].directory

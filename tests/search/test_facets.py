@@ -7,7 +7,7 @@ from tests.search.builders import make_skill
 from skillhub_mcp.search.facets import facets_of
 
 
-def test_the_most_frequent_come_first_and_equal_ones_by_name() -> None:
+def test_facets_are_sorted_by_count_then_name() -> None:
     skills = [
         make_skill("a", category="docs", tags=("pdf", "forms")),
         make_skill("b", category="build", tags=("pdf",)),
@@ -20,7 +20,7 @@ def test_the_most_frequent_come_first_and_equal_ones_by_name() -> None:
     assert list(facets.sources.items()) == [("hub", 3), ("user", 1)]
 
 
-def test_of_many_the_ten_most_frequent_are_told() -> None:
+def test_at_most_ten_values_are_listed() -> None:
     skills = [make_skill(f"s{number}-{one}", tags=(f"t{number:02}",)) for number in range(12) for one in range(number)]
     facets = facets_of(skills, ["hub"] * len(skills))
     assert list(facets.tags) == [f"t{number:02}" for number in range(11, 1, -1)]

@@ -112,7 +112,7 @@ def search(hub_environment: dict[str, str], write_skill: SkillWriter, model: Mod
 @pytest.mark.parametrize("mode", ["auto", "vector", "hybrid"])
 @pytest.mark.parametrize("cosine", [0.8, 1.0])
 @pytest.mark.parametrize("skills", [at_right_angles, at_random, with_much_in_common])
-def test_the_right_skill_fits_without_a_shared_word(
+def test_the_right_skill_is_confident_without_a_shared_word(
     search: Search, model: Model, mode: str, cosine: float, skills: Callable[[], list[Vector]]
 ) -> None:
     model.skills, model.cosine = skills(), cosine
@@ -123,7 +123,7 @@ def test_the_right_skill_fits_without_a_shared_word(
 
 @pytest.mark.parametrize("mode", ["auto", "vector", "hybrid"])
 @pytest.mark.parametrize("skills", [at_right_angles, at_random])
-def test_a_question_that_is_near_no_skill_has_near_misses_only(
+def test_a_question_far_from_every_skill_has_only_near_misses(
     search: Search, model: Model, mode: str, skills: Callable[[], list[Vector]]
 ) -> None:
     model.skills, model.cosine = skills(), 0.05

@@ -19,21 +19,21 @@ def worth(
     return float(impact(counts, lengths, MEAN, fields=fields)[0])
 
 
-def test_more_occurrences_are_worth_more_and_never_more_than_the_most() -> None:
+def test_impact_grows_with_occurrences_up_to_a_maximum() -> None:
     worths = [worth(times) for times in (0, 1, 2, 50, 4_000)]
     assert worths == sorted(set(worths))
     assert worths[0] == 0.0
     assert worths[-1] < LARGEST_IMPACT
 
 
-def test_one_in_a_text_of_mean_length_is_worth_what_the_formula_says() -> None:
+def test_impact_in_a_text_of_mean_length_follows_the_formula() -> None:
     assert worth(1) == pytest.approx(9.0 * (1.0 / (8.0 + 1.0)) ** 0.8)
     assert worth(1, "name", length=2.0) == pytest.approx(9.0 * (8.0 / (8.0 + 8.0)) ** 0.8)
 
 
-def test_one_in_a_shorter_text_is_worth_more() -> None:
+def test_impact_is_higher_in_a_shorter_text() -> None:
     assert worth(1, length=20) > worth(1) > worth(1, length=2_000)
 
 
-def test_a_field_that_is_left_out_is_worth_nothing() -> None:
+def test_an_excluded_field_has_no_impact() -> None:
     assert worth(3, fields=frozenset({"name"})) == 0.0

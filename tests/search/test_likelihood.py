@@ -22,31 +22,31 @@ NO_VECTOR = math.nan
 @pytest.mark.parametrize("near", [NO_VECTOR, 0.0, 1.0])
 @pytest.mark.parametrize("words", [1, 40, 5_000])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_it_is_a_probability(share: float, words: int, near: float, skills: int, meaning: Meaning) -> None:
+def test_likelihood_is_a_probability(share: float, words: int, near: float, skills: int, meaning: Meaning) -> None:
     assert 0.0 < likelihood(Evidence(share, words, near, skills), meaning) < 1.0
 
 
 @pytest.mark.parametrize("near", [NO_VECTOR, 0.3])
 @pytest.mark.parametrize("meaning", Meaning)
-def test_more_of_the_question_is_likelier(near: float, meaning: Meaning) -> None:
+def test_a_larger_share_of_the_question_is_likelier(near: float, meaning: Meaning) -> None:
     shares = [likelihood(Evidence(share, 6, near, 2_000), meaning) for share in (0.05, 0.2, 0.4, 0.8)]
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert shares[-1] > 0.8
 
 
-def test_as_much_of_a_longer_question_says_more() -> None:
+def test_the_same_share_of_a_longer_question_is_likelier() -> None:
     assert likelihood(Evidence(0.3, 3, 0.3, 2_000)) < likelihood(Evidence(0.3, 12, 0.3, 2_000))
 
 
 @pytest.mark.parametrize("meaning", Meaning)
-def test_the_nearer_in_meaning_the_likelier(meaning: Meaning) -> None:
+def test_a_nearer_hit_is_likelier(meaning: Meaning) -> None:
     nearer = [likelihood(Evidence(0.3, 6, near, 2_000), meaning) for near in (0.0, 0.3, 0.9)]
     assert nearer == sorted(nearer)
     assert nearer[0] < nearer[-1] - 0.1
 
 
-def test_a_sentence_encoder_says_more_than_word_vectors() -> None:
+def test_nearness_by_a_sentence_encoder_weighs_more() -> None:
     def said(meaning: Meaning) -> float:
         far, near = (likelihood(Evidence(0.25, 6, near, 2_000), meaning) for near in (0.0, 0.8))
         return near - far
@@ -72,7 +72,7 @@ def evidence(tmp_path: Path, text: str, near: float = NO_VECTOR) -> Evidence:
 
 
 @pytest.mark.slow
-def test_a_word_that_no_skill_has_makes_the_share_smaller(tmp_path: Path) -> None:
+def test_an_unknown_word_lowers_the_share(tmp_path: Path) -> None:
     whole = evidence(tmp_path / "1", "bread")
     half = evidence(tmp_path / "2", "bread Ouagadougou")
     assert (whole.words, half.words) == (1, 2)

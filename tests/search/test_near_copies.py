@@ -41,7 +41,7 @@ def merged(one: tuple[str, str], other: tuple[str, str]) -> bool:
         (("議事録", MINUTES), ("minutes", MINUTES.removesuffix("。"))),
     ],
 )  # fmt: skip
-def test_what_was_copied_renamed_or_polished_is_the_same(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_copied_renamed_and_edited_skills_are_near_copies(one: tuple[str, str], other: tuple[str, str]) -> None:
     assert merged(one, other)
 
 
@@ -68,11 +68,11 @@ def test_what_was_copied_renamed_or_polished_is_the_same(one: tuple[str, str], o
         (("reports", REPORTS), ("reports", LAMBDA)),
     ],
 )  # fmt: skip
-def test_templates_and_versions_are_not_the_same(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_templates_and_versions_are_not_near_copies(one: tuple[str, str], other: tuple[str, str]) -> None:
     assert not merged(one, other)
 
 
-def test_of_copies_the_one_of_the_stronger_source_is_shown_in_the_place_of_the_best() -> None:
+def test_the_copy_of_the_strongest_source_takes_the_best_place() -> None:
     hits = [
         Candidate("reports", REPORTS, 2),
         Candidate("lambda", LAMBDA, 1),
@@ -90,7 +90,7 @@ def test_of_copies_the_one_of_the_stronger_source_is_shown_in_the_place_of_the_b
         max_size=30,
     )
 )  # fmt: skip
-def test_each_hit_is_in_one_group_and_groups_keep_the_order_of_their_best(hits: list[Candidate]) -> None:
+def test_each_hit_is_in_one_group_and_groups_keep_their_order(hits: list[Candidate]) -> None:
     groups = near_copies(hits)
     assert sorted(number for group in groups for number in group) == list(range(len(hits)))
     assert [min(group) for group in groups] == sorted(min(group) for group in groups)
@@ -101,7 +101,7 @@ def test_each_hit_is_in_one_group_and_groups_keep_the_order_of_their_best(hits: 
 # In a search
 
 
-def test_the_stronger_source_is_shown_for_its_copies_unless_the_query_names_one(
+def test_the_stronger_source_is_shown_unless_the_query_names_a_copy(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("scanned-reports", REPORTS, body="Annual. " * 40)
@@ -122,7 +122,7 @@ def test_the_stronger_source_is_shown_for_its_copies_unless_the_query_names_one(
         handles.reverse()
 
 
-def test_what_awaits_trust_stands_for_no_skill_of_the_person_however_it_is_written(
+def test_an_untrusted_copy_never_replaces_a_trusted_skill(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     repo = tmp_path.resolve() / "repo"
@@ -135,7 +135,7 @@ def test_what_awaits_trust_stands_for_no_skill_of_the_person_however_it_is_writt
         assert (hit.handle, hit.copies) == ("scanned", ("tables-of-reports",))
 
 
-def test_hits_that_score_the_same_come_in_an_order_that_does_not_depend_on_where_they_lie(
+def test_equal_scores_are_ordered_independently_of_paths(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     found = []
@@ -149,9 +149,7 @@ def test_hits_that_score_the_same_come_in_an_order_that_does_not_depend_on_where
     assert found == [["walrus-0", "walrus-1", "walrus-2"]] * 2
 
 
-def test_a_few_hits_are_the_first_of_many_whatever_ties_and_whatever_is_a_copy(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_a_lower_limit_returns_a_prefix_of_the_hits(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     """More copies, and more skills of one score, than are compared at once."""
     for number in range(25):
         write_skill(f"copy-{number:02}", f"{REPORTS} Walrus.", directory=f"z/{99 - number}")

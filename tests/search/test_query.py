@@ -52,12 +52,12 @@ def choices(question: Query, origin: TermOrigin) -> dict[str, list[str]]:
     return found
 
 
-def test_each_word_that_says_something_is_a_clause() -> None:
+def test_each_word_that_is_not_a_stop_word_is_a_clause() -> None:
     question = asked("please sort the invoices for me")
     assert [(clause.asked, clause.weight) for clause in question.clauses] == [("sort", 1.0), ("invoices", 1.0)]
 
 
-def test_what_is_said_again_counts_more_but_not_in_proportion() -> None:
+def test_a_repeated_word_has_a_sublinear_weight() -> None:
     once, often = asked("invoices, sort"), asked("Invoices, invoice and sort invoices")
     assert [clause.asked for clause in often.clauses] == ["Invoices", "sort"]
     assert [clause.weight for clause in once.clauses] == [1.0, 1.0]
@@ -78,19 +78,19 @@ def test_what_is_said_again_counts_more_but_not_in_proportion() -> None:
         ("보고서를 번역", {"보고서": "report", "번역": "translate"}),
     ],
 )
-def test_words_of_another_language_stand_for_english_ones(query: str, meanings: dict[str, str]) -> None:
+def test_foreign_words_are_translated(query: str, meanings: dict[str, str]) -> None:
     found = choices(asked(query), TermOrigin.TRANSLATION)
     assert {word: found[word][0] for word in meanings} == meanings
 
 
-def test_words_of_another_language_that_stand_for_nothing_here_are_untranslated() -> None:
+def test_foreign_words_without_a_translation_are_untranslated() -> None:
     for query in ("Wie reife ich einen Camembert für die Rechnungen?", "カマンベールの請求書"):
         question = asked(query)
         assert question.unknown == ()
         assert len(question.untranslated) == 2 - ("請求書" in query)
 
 
-def test_what_only_joins_unspaced_words_is_not_asked_for() -> None:
+def test_particles_in_unspaced_text_are_ignored() -> None:
     library = [make_skill("zh", "怎么把我的发票做成文件"), *LIBRARY]
     question = asked_of(library, "怎么把我的发票寄出")
     assert [clause.asked for clause in question.clauses][:1] == ["发票"]
@@ -98,21 +98,21 @@ def test_what_only_joins_unspaced_words_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("word", ["りんご", "猫", "강아지"])
-def test_an_unspaced_word_alone_is_asked_for_as_it_is(word: str) -> None:
+def test_a_single_unspaced_word_is_searched_as_it_is(word: str) -> None:
     assert asked_of([make_skill("pets", word), *LIBRARY], word).terms
 
 
-def test_a_name_with_an_ending_of_a_language_without_translations_is_mended() -> None:
+def test_a_name_with_a_foreign_ending_is_corrected() -> None:
     question = asked("jak się łączyć z kubernetesa przez websockety")
     assert choices(question, TermOrigin.SPELLING)["kubernetesa"] == ["kubernetes"]
 
 
-def test_where_stop_words_are_as_many_in_both_the_question_is_english() -> None:
+def test_a_tie_of_stop_words_means_english() -> None:
     assert choices(asked("the Rechnung und"), TermOrigin.TRANSLATION) == {}
     assert list(choices(asked("die Rechnung und the"), TermOrigin.TRANSLATION)) == ["Rechnung"]
 
 
-def test_of_a_long_text_the_rarest_words_are_asked_for_wherever_they_stand() -> None:
+def test_the_rarest_words_of_a_long_text_are_searched() -> None:
     common = [f"common{number}x" for number in range(150)]
     library = [make_skill(f"skill-{number}", " ".join(common)) for number in range(3)]
     question = asked_of([*library, *LIBRARY], f"{' '.join(common)} at the end a websocket for kubernetes")
@@ -121,13 +121,13 @@ def test_of_a_long_text_the_rarest_words_are_asked_for_wherever_they_stand() -> 
     assert question.left_out == 52
 
 
-def test_what_no_skill_has_in_a_pasted_text_is_no_misspelling() -> None:
+def test_unknown_words_of_a_pasted_text_are_not_corrected() -> None:
     typed, pasted = "the deadlok", "the deadlok " + "pod " * 50
     assert choices(asked(typed), TermOrigin.SPELLING) == {"deadlok": ["deadlock"]}
     assert asked(pasted).unknown == ("deadlok",)
 
 
-def test_a_question_tells_whether_it_is_foreign_or_pasted() -> None:
+def test_foreign_and_pasted_queries_are_recognised() -> None:
     assert asked("fix the deadlock").typed
     assert not asked("the deadlock " + "pod " * 50).typed
     assert not asked("fix the deadlock").foreign
@@ -136,7 +136,7 @@ def test_a_question_tells_whether_it_is_foreign_or_pasted() -> None:
 
 
 @pytest.mark.parametrize(("bodies", "corrected"), [(1, True), (4, True), (5, False)])
-def test_a_word_of_few_bodies_may_be_misspelt_in_them_too(bodies: int, corrected: bool) -> None:
+def test_a_word_in_few_bodies_may_be_corrected(bodies: int, corrected: bool) -> None:
     others = [make_skill(f"other-{number}") for number in range(bodies)]
     question = asked_of((*LIBRARY, *others), "invoces", bodies={other.name: "invoces" for other in others})
     assert choices(question, TermOrigin.SPELLING) == ({"invoces": ["invoices"]} if corrected else {})
@@ -146,7 +146,7 @@ def test_an_english_question_is_not_translated() -> None:
     assert choices(asked("what is the brief for the rust project about die casting"), TermOrigin.TRANSLATION) == {}
 
 
-def test_what_a_skill_is_described_in_counts_more_than_its_translation() -> None:
+def test_the_language_of_a_description_beats_its_translation() -> None:
     question = asked("請求書")
     weights = {choice.text: choice.weight for clause in question.clauses for choice in clause.alternatives}
     assert len(question.clauses) == 1
@@ -157,15 +157,15 @@ def test_what_a_skill_is_described_in_counts_more_than_its_translation() -> None
     ("wrong", "right"),
     [("deadlok", "deadlock"), ("automaticaly", "automatically"), ("kuberntes", "kubernetes"), ("recepits", "receipts")],
 )
-def test_a_misspelt_word_is_mended_by_a_word_that_skills_are_described_with(wrong: str, right: str) -> None:
+def test_a_misspelt_word_is_corrected_to_a_word_of_a_description(wrong: str, right: str) -> None:
     assert choices(asked(wrong), TermOrigin.SPELLING) == {wrong: [right]}
 
 
-def test_a_word_that_is_known_is_not_mended() -> None:
+def test_a_known_word_is_not_corrected() -> None:
     assert choices(asked("sort pod clean"), TermOrigin.SPELLING) == {}
 
 
-def test_what_nothing_can_satisfy_is_known_to_be_unknown() -> None:
+def test_words_without_alternatives_are_unknown() -> None:
     question = asked("invoices of Ouagadougou")
     assert [clause.asked for clause in question.clauses] == ["invoices"]
     assert question.unknown == ("Ouagadougou",)
@@ -191,13 +191,13 @@ def test_each_kind_of_alternative_can_be_left_out(left_out: TermOrigin) -> None:
         "\ud800",
     ],
 )
-def test_odd_queries_become_bounded_questions(query: str) -> None:
+def test_unusual_queries_have_bounded_clauses(query: str) -> None:
     question = asked(query)
     assert len(question.clauses) <= 100
     assert len(question.terms) <= 1_000
 
 
-def test_the_same_query_is_the_same_question() -> None:
+def test_parsing_is_deterministic() -> None:
     queries: Sequence[str] = ("sort invoices", "die Rechnungen sortieren", "請求書を整理", "kuberntes deadlok")
     assert [asked(query) for query in queries] == [asked(query) for query in queries]
 
@@ -208,5 +208,5 @@ def test_an_abbreviation_is_not_taken_for_another_language(query: str) -> None:
     assert len(question.clauses) + len(question.unknown) == 2
 
 
-def test_a_foreign_word_alone_is_translated_where_no_skill_has_it() -> None:
+def test_a_single_foreign_word_is_translated_if_no_skill_has_it() -> None:
     assert choices(asked("Rechnungen"), TermOrigin.TRANSLATION)["Rechnungen"][0] == "invoice"

@@ -12,7 +12,7 @@ def part(word: str, worth: float, *fields: str) -> Contribution:
     return Contribution(Clause(word, (choice,)), choice, worth, fields)
 
 
-def test_what_weighs_about_the_same_is_no_difference_and_the_weightiest_comes_first() -> None:
+def test_differences_are_sorted_by_weight_and_similar_weights_ignored() -> None:
     first = [
         part("pdf", 4.0, "name"),
         part("merge", 3.0, "name", "description"),

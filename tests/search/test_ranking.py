@@ -41,7 +41,7 @@ def scores(
     return {skill.name: by_directory.get(skill.directory, 0.0) for skill in among}
 
 
-def test_every_skill_is_scored_and_what_has_no_word_of_the_question_has_nothing(index: SearchIndex) -> None:
+def test_a_skill_without_a_word_of_the_query_scores_zero(index: SearchIndex) -> None:
     found = scores(index, "sort invoices")
     assert found["invoice-sorter"] > found["invoice-writer"] > found["bread"] == 0.0
 
@@ -50,12 +50,12 @@ def test_a_rare_word_counts_more_than_a_common_one(index: SearchIndex) -> None:
     assert scores(index, "bread")["bread"] > scores(index, "invoice")["invoice-writer"]
 
 
-def test_what_is_said_twice_counts_more_and_less_than_twice(index: SearchIndex) -> None:
+def test_a_repeated_query_word_counts_more_but_less_than_twice(index: SearchIndex) -> None:
     once, twice = (scores(index, text)["bread"] for text in ("bread", "bread and bread"))
     assert once < twice < 2 * once
 
 
-def test_only_the_fields_that_are_asked_for_count(tmp_path: Path) -> None:
+def test_only_the_selected_fields_score(tmp_path: Path) -> None:
     skills = [make_skill("loaf", "Bake.")]
     index = search_index(tmp_path, skills, ["Knead the dough."])
     assert scores(index, "dough", among=skills)["loaf"] > 0.0
@@ -63,7 +63,7 @@ def test_only_the_fields_that_are_asked_for_count(tmp_path: Path) -> None:
     assert scores(index, "bake", ["description"], among=skills)["loaf"] > 0.0
 
 
-def test_of_several_meanings_the_best_counts_and_they_do_not_add_up(tmp_path: Path) -> None:
+def test_only_the_best_alternative_of_a_clause_counts(tmp_path: Path) -> None:
     """`Ordner` is a folder and a directory: a skill that says both is not twice as right."""
     skills = [make_skill("one", "Sort a folder."), make_skill("two", "Sort a folder, a directory.")]
     index = search_index(tmp_path, skills)
@@ -77,19 +77,19 @@ def test_of_several_meanings_the_best_counts_and_they_do_not_add_up(tmp_path: Pa
 
 
 @pytest.mark.acceptance("S2-15")
-def test_the_best_come_first_and_equal_ones_by_number() -> None:
+def test_the_best_are_sorted_by_score_then_number() -> None:
     found = np.array([5.0, 0.0, 9.0, 5.0, 1.0], dtype=np.float32)
     assert best(found, limit=10).tolist() == [2, 0, 3, 4]
     assert best(found, limit=1).tolist() == [2]
     assert best(np.zeros(4), limit=3).tolist() == []
 
 
-def test_what_ties_with_the_last_is_among_the_best_too_as_its_number_says_nothing() -> None:
+def test_ties_with_the_last_of_the_best_are_included() -> None:
     assert best(np.array([1.0, 2.0, 1.0, 1.0]), limit=2).tolist() == [1, 0, 2, 3]
     assert len(best(np.ones(100), limit=2)) == 20
 
 
-def test_the_best_of_many_are_those_that_sorting_all_of_them_finds() -> None:
+def test_the_best_equal_those_of_a_full_sort() -> None:
     # Each with ties, many at 0, the best in one place or all over, and a number of skills that no group divides.
     chosen = np.random.default_rng(7)
     for skills in (1, 99, 4_000, 4_001, 10_007):
@@ -101,45 +101,45 @@ def test_the_best_of_many_are_those_that_sorting_all_of_them_finds() -> None:
                 assert best(scores, limit=limit).tolist() == tied[: 10 * limit]
 
 
-def test_without_vectors_the_order_is_that_of_the_words() -> None:
+def test_text_alone_decides_the_order_without_vectors() -> None:
     found = rank(np.array([5.0, 0.0, 9.0]), np.array([0, 2]), NOTHING_KNOWN[:2], meaning=1.0)
     assert found.numbers.tolist() == [2, 0]
     assert found.words.tolist() == [9.0, 5.0]
     assert np.isnan(found.nearness).all()
 
 
-def test_what_is_nearer_in_meaning_passes_what_has_a_little_more_words() -> None:
+def test_nearness_outweighs_a_small_lead_in_text_score() -> None:
     words, numbers, nearness = np.array([10.0, 9.0]), np.array([0, 1]), np.array([0.1, 0.9])
     assert rank(words, numbers, nearness, meaning=0.0).numbers.tolist() == [0, 1]
     assert rank(words, numbers, nearness, meaning=0.5).numbers.tolist() == [1, 0]
 
 
-def test_a_nearness_below_0_takes_from_the_total_and_is_told_as_0() -> None:
+def test_a_negative_nearness_lowers_the_total_and_is_reported_as_zero() -> None:
     found = rank(np.array([10.0, 9.0]), np.array([0, 1]), np.array([-0.2, 0.0]), meaning=1.0)
     assert found.numbers.tolist() == [1, 0]
     assert found.totals.tolist() == pytest.approx([0.9, 0.8])
     assert found.nearness.tolist() == [0.0, 0.0]
 
 
-def test_by_meaning_alone_words_do_not_count() -> None:
+def test_text_scores_are_ignored_in_vector_mode() -> None:
     found = rank(np.array([99.0, 1.0]), np.array([0, 1]), np.array([0.2, 0.3]), meaning=1.0, by_meaning_alone=True)
     assert found.numbers.tolist() == [1, 0]
     assert found.totals.tolist() == [0.3, 0.2]
 
 
-def test_a_skill_without_a_vector_is_as_near_as_its_words_say() -> None:
+def test_a_skill_without_a_vector_is_as_near_as_its_text_score() -> None:
     words, numbers = np.array([10.0, 8.0, 1.0]), np.array([0, 1, 2])
     found = rank(words, numbers, np.array([0.9, np.nan, 0.1]), meaning=1.0)
     assert found.numbers.tolist() == [0, 1, 2]
     assert found.totals.tolist() == pytest.approx([1.9, 1.6, 0.2])
 
 
-def test_one_is_put_first_and_the_others_keep_their_order() -> None:
+def test_a_named_skill_is_moved_to_the_front() -> None:
     found = Ranking(*(np.array(part) for part in ([7, 5, 3], [3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [3.0, 2.0, 1.0])))
     assert found.with_first(3).numbers.tolist() == [3, 7, 5]
     assert found.ordered_by(np.array([1.0, 1.0, 2.0])).numbers.tolist() == [3, 7, 5]
 
 
-def test_of_nothing_nothing_is_ranked() -> None:
+def test_an_empty_ranking_is_allowed() -> None:
     nothing = np.zeros(0)
     assert len(rank(np.zeros(3), nothing.astype(int), nothing, meaning=1.0).numbers) == 0

@@ -49,11 +49,11 @@ def names(answer: SearchResult) -> list[str]:
         ("prendre des tableaux dans un PDF", "table-reader"),
     ],
 )
-def test_the_skill_is_found_however_it_is_asked_for(tmp_path: Path, query: str, first: str) -> None:
+def test_a_skill_is_found_by_any_wording(tmp_path: Path, query: str, first: str) -> None:
     assert names(found(Searcher(), stored(tmp_path), query))[0] == first
 
 
-def test_each_mode_looks_where_it_says(tmp_path: Path) -> None:
+def test_each_mode_uses_its_own_candidates(tmp_path: Path) -> None:
     embedder = WordEmbedder(dimension=64)
     index = stored(tmp_path, embedder=embedder)
     by_mode = {mode: found(Searcher(mode=mode, embedder=embedder), index, "bake bread") for mode in SearchMode}
@@ -64,7 +64,7 @@ def test_each_mode_looks_where_it_says(tmp_path: Path) -> None:
     assert all(names(answer)[0] == "bread" for answer in by_mode.values())
 
 
-def test_local_vectors_tell_candidates_apart_and_find_some_only_where_words_find_few(tmp_path: Path) -> None:
+def test_word_vectors_add_candidates_only_if_text_finds_few(tmp_path: Path) -> None:
     class Local(WordEmbedder):
         is_instant = True
 
@@ -80,9 +80,7 @@ def test_local_vectors_tell_candidates_apart_and_find_some_only_where_words_find
 @pytest.mark.parametrize(
     ("query", "apart"), [("bake bread", True), ("bake bread " * 30, False)], ids=["plain", "pasted"]
 )
-def test_of_two_far_ones_the_farther_comes_later_for_a_plain_question(
-    tmp_path: Path, local: bool, query: str, apart: bool
-) -> None:
+def test_the_farther_of_two_distant_skills_ranks_lower(tmp_path: Path, local: bool, query: str, apart: bool) -> None:
     class Fixed(WordEmbedder):
         is_instant = local
 
@@ -99,7 +97,7 @@ def test_of_two_far_ones_the_farther_comes_later_for_a_plain_question(
     assert list(answer.nearness) == [0.0, 0.0]
 
 
-def test_a_query_is_embedded_once_however_often_it_is_asked(tmp_path: Path) -> None:
+def test_query_vectors_are_cached(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     index = stored(tmp_path, embedder=embedder)
     searcher = Searcher(embedder=embedder)
@@ -108,7 +106,7 @@ def test_a_query_is_embedded_once_however_often_it_is_asked(tmp_path: Path) -> N
     assert embedder.queries == ["bake bread"]
 
 
-def test_a_provider_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> None:
+def test_a_failed_provider_is_not_called_during_its_pause(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     index = stored(tmp_path, embedder=embedder)
     now = [0.0]
@@ -129,9 +127,7 @@ def stored_without(tmp_path: Path, embedder: WordEmbedder, name: str) -> SearchI
 
 
 @pytest.mark.parametrize("mode", [SearchMode.AUTO, SearchMode.HYBRID, SearchMode.VECTOR])
-def test_a_skill_that_has_no_vector_yet_is_found_by_text_and_comes_where_its_words_put_it(
-    tmp_path: Path, mode: SearchMode
-) -> None:
+def test_a_skill_without_a_vector_is_ranked_by_text(tmp_path: Path, mode: SearchMode) -> None:
     embedder = WordEmbedder(dimension=64)
     index = stored_without(tmp_path, embedder, "bread")
     searcher = Searcher(mode=mode, embedder=embedder)
@@ -143,7 +139,7 @@ def test_a_skill_that_has_no_vector_yet_is_found_by_text_and_comes_where_its_wor
     assert (first.directory, first.reason) == ("/library/table-reader", Reason.BOTH)
 
 
-def test_by_vectors_alone_is_searched_as_soon_as_all_skills_have_one(tmp_path: Path) -> None:
+def test_vector_mode_waits_until_every_skill_has_a_vector(tmp_path: Path) -> None:
     embedder = WordEmbedder(dimension=64)
     searcher = Searcher(mode=SearchMode.VECTOR, embedder=embedder)
     assert found(searcher, stored_without(tmp_path, embedder, "bread"), "bake bread").mode == "hybrid"
@@ -162,7 +158,7 @@ def test_a_query_vector_of_another_length_counts_as_a_failure(tmp_path: Path, ca
     assert "has 32 numbers, those of the index 64" in caplog.text
 
 
-def test_what_fails_elsewhere_is_not_asked_at_a_search(tmp_path: Path) -> None:
+def test_a_failure_during_indexing_pauses_searches_too(tmp_path: Path) -> None:
     embedder, breaker = WordEmbedder(), CircuitBreaker(30.0)
     searcher = Searcher(embedder=embedder, embedder_breaker=breaker)
     breaker.record_failure()
@@ -191,7 +187,7 @@ def describe(directory: str) -> tuple[str, str]:
     return skill.name, skill.description
 
 
-def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(tmp_path: Path) -> None:
+def test_a_model_reorders_hits_and_sees_only_names_and_descriptions(tmp_path: Path) -> None:
     index, judge = stored(tmp_path), Judge("table-reader")
     request = SearchRequest("sort invoices, read tables", limit=40, among=EVERYTHING, describe=describe)
     without, answer = (Searcher(model=model).search(index, request) for model in (None, judge))
@@ -203,13 +199,13 @@ def test_a_model_orders_what_words_found_and_sees_names_and_descriptions_alone(t
     assert sorted(judge.shown[0]) == [describe("/library/invoice-sorter"), describe("/library/table-reader")]
 
 
-def test_a_model_is_not_asked_about_nothing(tmp_path: Path) -> None:
+def test_a_model_is_not_called_without_hits(tmp_path: Path) -> None:
     judge = Judge("table-reader")
     answer = Searcher(model=judge).search(stored(tmp_path), SearchRequest("xylophones", limit=40, among=EVERYTHING))
     assert (names(answer), judge.shown) == ([], [])
 
 
-def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path: Path) -> None:
+def test_a_failed_model_keeps_the_order_and_is_paused(tmp_path: Path) -> None:
     index, judge, now = stored(tmp_path), Judge("table-reader"), [0.0]
     searcher = Searcher(model=judge, clock=lambda: now[0])
     judge.fails = True
@@ -240,12 +236,12 @@ def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path
         "' OR 1=1 --",
     ],
 )
-def test_odd_queries_are_answered(tmp_path: Path, query: str) -> None:
+def test_unusual_queries_are_answered(tmp_path: Path, query: str) -> None:
     answer = found(Searcher(), stored(tmp_path), query)
     assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
 
 
-def test_an_embedding_error_is_the_only_failure_that_is_forgiven(tmp_path: Path) -> None:
+def test_only_embedding_errors_are_tolerated(tmp_path: Path) -> None:
     class Broken(WordEmbedder):
         def embed_query(self, text: str) -> list[float]:
             raise ZeroDivisionError(text)
@@ -255,7 +251,7 @@ def test_an_embedding_error_is_the_only_failure_that_is_forgiven(tmp_path: Path)
         found(Searcher(embedder=Broken()), index, "bread")
 
 
-def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) -> None:
+def test_a_skill_with_the_queried_name_is_first_and_confident(tmp_path: Path) -> None:
     skills = [
         make_skill("make", "Build with rules."),
         *(make_skill(f"maker-{number}", "Make makes makers make things. " * 3) for number in range(120)),
@@ -271,7 +267,7 @@ def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("fields", [{"body"}, {"name", "body"}, {"tags", "category"}, {"description"}])
-def test_only_the_fields_that_are_chosen_are_searched(tmp_path: Path, fields: set[str]) -> None:
+def test_only_the_selected_fields_are_searched(tmp_path: Path, fields: set[str]) -> None:
     skill = make_skill("alpha", "Beta.", tags=("gamma",), category="delta")
     index = search_index(tmp_path, [skill], ["epsilon"])
     searcher = Searcher(fields=frozenset(fields))
@@ -296,7 +292,7 @@ def test_a_word_of_any_length_is_found(tmp_path: Path) -> None:
         assert [hit.directory for hit in hits] == ["/library/one"]
 
 
-def test_a_name_brings_nothing_that_may_not_be_found(tmp_path: Path) -> None:
+def test_a_hidden_skill_is_not_found_by_its_name(tmp_path: Path) -> None:
     """Whose name is asked for may be another caller's: it is no hit, and it lends its score to no other."""
     index = stored(tmp_path)
     own, other = LIBRARY[0].directory, LIBRARY[1].directory

@@ -23,7 +23,9 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
 
 
 @pytest.mark.acceptance("S2-11")
-def test_vectors_are_asked_first(write_skill: Writer, hub_environment: dict[str, str], embedder: WordEmbedder) -> None:
+def test_vectors_find_candidates_first(
+    write_skill: Writer, hub_environment: dict[str, str], embedder: WordEmbedder
+) -> None:
     write_skill("walrus", "feed the walrus")
     write_skill("bread", "bake bread")
     with hub_of(hub_environment) as hub:
@@ -35,7 +37,7 @@ def test_vectors_are_asked_first(write_skill: Writer, hub_environment: dict[str,
 
 
 @pytest.mark.acceptance("S2-11")
-def test_text_answers_where_the_query_cannot_be_embedded(
+def test_text_answers_if_the_query_cannot_be_embedded(
     write_skill: Writer, hub_environment: dict[str, str], embedder: WordEmbedder
 ) -> None:
     write_skill("walrus", "feed the walrus")
@@ -52,7 +54,7 @@ def test_text_answers_where_the_query_cannot_be_embedded(
 
 
 @pytest.mark.acceptance("S2-11")
-def test_text_answers_where_the_library_could_not_be_embedded(
+def test_text_answers_if_the_library_could_not_be_embedded(
     write_skill: Writer, hub_environment: dict[str, str], embedder: WordEmbedder
 ) -> None:
     write_skill("walrus", "feed the walrus")
@@ -90,7 +92,7 @@ def test_a_query_vector_of_another_length_is_not_compared(
     assert hit.reason is Reason.TEXT
 
 
-def test_only_what_is_served_is_found_by_vectors(
+def test_vectors_find_only_served_skills(
     write_skill: Writer, hub_environment: dict[str, str], embedder: WordEmbedder
 ) -> None:
     write_skill("walrus", "feed the walrus")

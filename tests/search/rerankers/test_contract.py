@@ -53,7 +53,7 @@ def test_each_skill_gets_one_number_of_at_least_zero(reranker: Reranker) -> None
     assert all(total >= 0.0 for total in totals)
 
 
-def test_the_order_in_which_they_come_makes_no_difference(reranker: Reranker) -> None:
+def test_the_input_order_does_not_matter(reranker: Reranker) -> None:
     totals = reranker.rerank("feed the walrus", SKILLS)
     chance = random.Random(7)
     for _ in range(3):
@@ -62,12 +62,12 @@ def test_the_order_in_which_they_come_makes_no_difference(reranker: Reranker) ->
         assert again == [totals[place] for place in order]
 
 
-def test_no_skills_are_no_numbers(reranker: Reranker) -> None:
+def test_no_skills_give_no_numbers(reranker: Reranker) -> None:
     assert reranker.rerank("feed the walrus", []) == []
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
-def test_what_the_model_calls_fitting_comes_first_in_its_order(provider: Provider, api: EmbeddingApi) -> None:
+def test_skills_named_by_the_model_come_first_in_its_order(provider: Provider, api: EmbeddingApi) -> None:
     totals = asking(provider, api).rerank("feed the walrus", SKILLS)
     bread, walrus, seal, _ = totals
     assert 2.0 >= walrus > seal > 1.0 > bread == 0.0
@@ -99,7 +99,7 @@ def test_only_the_task_names_and_descriptions_are_sent(provider: Provider, api: 
         "[" * 9_999,
     ],
 )
-def test_an_answer_that_is_something_else_is_an_error(provider: Provider, api: EmbeddingApi, text: str) -> None:
+def test_a_malformed_answer_is_an_error(provider: Provider, api: EmbeddingApi, text: str) -> None:
     api.answer_with(chat_answer(text) if provider == "openai" else generated_answer(text))
     with pytest.raises(RerankingError, match=f"The model {provider}:"):
         asking(provider, api).rerank("feed", SKILLS)
@@ -107,7 +107,7 @@ def test_an_answer_that_is_something_else_is_an_error(provider: Provider, api: E
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
-def test_a_failure_is_told_without_what_the_provider_says(provider: Provider, api: EmbeddingApi, status: int) -> None:
+def test_an_error_does_not_quote_the_provider(provider: Provider, api: EmbeddingApi, status: int) -> None:
     api.fail(*[status] * 9)
     with pytest.raises(RerankingError) as caught:
         asking(provider, api).rerank("feed", SKILLS)
@@ -118,7 +118,7 @@ def test_a_failure_is_told_without_what_the_provider_says(provider: Provider, ap
 
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
-def test_an_answer_that_trickles_in_is_not_waited_for(provider: Provider, api: EmbeddingApi) -> None:
+def test_a_trickling_answer_times_out(provider: Provider, api: EmbeddingApi) -> None:
     api.drip()
     patient = asking(provider, api)
     hasty = ModelReranker(provider, patient._ask, seconds=0.5)

@@ -16,19 +16,19 @@ CLASSIFIER = {"architectures": ["BertForSequenceClassification"]}
 
 
 @pytest.mark.parametrize("labels", [1, 2])
-def test_what_shares_more_with_the_query_has_the_better_odds(tmp_path: Path, labels: int) -> None:
+def test_a_closer_description_has_better_odds(tmp_path: Path, labels: int) -> None:
     bread, walrus, seal = LocalReranker(str(cross_encoder(tmp_path, labels=labels))).rerank("feed walrus", SKILLS)
     assert 0.0 < bread < seal < walrus < 1.0
 
 
-def test_queries_and_descriptions_without_end_are_cut(tmp_path: Path) -> None:
+def test_long_queries_and_descriptions_are_cut(tmp_path: Path) -> None:
     reranker = LocalReranker(str(cross_encoder(tmp_path)))
     odds = reranker.rerank("walrus \ud800 \0" * 20_000, [(name, text * 5_000) for name, text in SKILLS])
     assert len(odds) == 3
     assert all(0.0 <= one <= 1.0 for one in odds)
 
 
-def test_a_model_that_hangs_is_ended(tmp_path: Path) -> None:
+def test_a_hanging_model_times_out(tmp_path: Path) -> None:
     reranker = LocalReranker(str(endless(tmp_path)), seconds=0.3)
     with pytest.raises(RerankingError, match="did not answer in time"):
         reranker.rerank("feed", SKILLS)
