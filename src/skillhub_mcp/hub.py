@@ -261,7 +261,8 @@ class SkillHub:
 
         refuse_nul(command=command, args=args, output_dir=output_dir)
         with observe(self.observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
-            found, policy = self.lookup.find_to_run(skill_name, event=event)
+            policy = self.access.now()
+            found = self.lookup.find(skill_name, policy, event=event)
             directory = found.skill.directory
             asked = SkillCommand(self.commands(), directory, command, args)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from skillhub_mcp.disclosure.empty_result import why_nothing
@@ -15,7 +14,7 @@ from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import refuse_nul
-from skillhub_mcp.skills.discovery import WalkProblem, skill_path
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, not_found
@@ -38,9 +37,9 @@ class FoundByName(NamedTuple):
 class SkillLookup:
     """Finds skills by name for the present caller. Thread-safe. `search_tool` is the tool that errors name."""
 
-    def __init__(self, live: ViewSource, access: Access, *, search_tool: str = "search_skills") -> None:
-        self._live = live
-        self._access = access
+    def __init__(self, views: ViewSource, access: Access, *, search_tool: str = "search_skills") -> None:
+        self.views = views
+        self.access = access
         self._search_tool = search_tool
         self._find_elsewhere: Callable[[str], FoundByName | None] = lambda _: None
         self._directory_at: Callable[[str], str | None] = lambda _: None
@@ -55,24 +54,20 @@ class SkillLookup:
 
     def handle_of(self, directory: str) -> str | None:
         """Return the name or `name@source` that loads the skill in that canonical directory, if one does."""
-        snapshot = self._live.snapshot()
+        snapshot = self.views.snapshot()
         skill = snapshot.by_directory(directory)
-        handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
+        handle = None if skill is None else Names(snapshot, self.access.now()).handle(skill)
         return None if handle == directory else handle
 
     def handle_named(self, name: str) -> str | None:
         """Return the text that loads the skill of that name, if the caller may load one."""
-        snapshot, policy = self._live.snapshot(), self._access.now()
+        snapshot, policy = self.views.snapshot(), self.access.now()
         names = Names(snapshot, policy)
         skill = names.find(name)
         if skill is None or not policy.offers(skill):
             return None
         handle = names.handle(skill)
         return None if os.path.isabs(handle) else handle
-
-    def find(self, skill_name: str) -> FoundByName:
-        """Return the skill of that name, alias, `name@source` or path, whether served or not. Raises SkillNotFound."""
-        return self._find(skill_name, self._access.now())
 
     def find_allowed(
         self,
@@ -83,31 +78,20 @@ class SkillLookup:
         event: UseEvent | None = None,
     ) -> FoundByName:
         """Return the skill if `action` is allowed. Raises SkillNotFound and what `Policy.check` raises."""
-        policy = self._access.now()
-        found = self._find(skill_name, policy)
-        if event is not None:
-            event.skill, event.source = found.handle, found.source.value
+        policy = self.access.now()
+        found = self.find(skill_name, policy, event=event)
         policy.check(found.skill, action, granted)
         return found
 
-    def pinned(self) -> AbstractContextManager[Policy]:
-        """Let one policy hold while this lasts. Raises PolicyUnreadable."""
-        return self._access.pinned()
+    def find(self, skill_name: str, policy: Policy | None = None, *, event: UseEvent | None = None) -> FoundByName:
+        """Return the skill of that name, alias, `name@source` or path, whether served or not. Raises SkillNotFound.
 
-    def as_locked(self, skill: Skill) -> AbstractContextManager[None]:
-        """Check what is read meanwhile against the lock: `Policy.as_locked`."""
-        return self._access.now().as_locked(skill)
-
-    def find_to_run(self, skill_name: str, *, event: UseEvent) -> tuple[FoundByName, Policy]:
-        """Return the skill, and the policy that decides about its commands. Raises SkillNotFound."""
-        policy = self._access.now()
-        found = self._find(skill_name, policy)
-        event.skill, event.source = found.handle, found.source.value
-        return found, policy
-
-    def look_again(self) -> None:
-        """Scan the files: a skill is no longer where it was."""
-        self._live.snapshot(fresh=True)
+        The `event` gets its handle and source.
+        """
+        found = self._find(skill_name, policy or self.access.now())
+        if event is not None:
+            event.skill, event.source = found.handle, found.source.value
+        return found
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
@@ -118,7 +102,7 @@ class SkillLookup:
             raise InvalidArgument("skill_name", "is empty", hint=hint)
         at = self._directory_at(name)
         wanted = (name, skill_name) if at is None else (at,)
-        snapshot = self._live.snapshot()
+        snapshot = self.views.snapshot()
         names = Names(snapshot, policy)
         skill = names.find(wanted[0]) or names.find(wanted[-1])
         elsewhere = self._find_elsewhere(name) if skill is None else None
@@ -126,7 +110,7 @@ class SkillLookup:
             return elsewhere
         if skill is None or _was_replaced(skill, snapshot):
             # It may have been written since the last scan.
-            snapshot = self._live.snapshot(fresh=True)
+            snapshot = self.views.snapshot(fresh=True)
             names = Names(snapshot, policy)
             skill = names.find(wanted[0]) or names.find(wanted[-1])
         if skill is None or snapshot.has_moved(skill):
@@ -147,25 +131,28 @@ def _was_replaced(skill: Skill, snapshot: Snapshot) -> bool:
 def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: str) -> SkillNotFound:
     names = Names(snapshot, policy)
     offered = [skill.name for skill in names.offered() if not skill.disable_model_invocation]
-    # Callers with a filter get the same answer for every name, or they would learn what is beyond it.
-    refused = (one for one in snapshot.report.refused if is_folder_of(one.directory, name))
-    if not policy.caller.limits and (folder := next(refused, None)) is not None:
+    if policy.caller.limits:
+        # The same answer for every name: others would reveal what is beyond the caller's filter.
+        return not_found(name, offered, search_tool=search_tool)
+    folder = next((one for one in snapshot.report.refused if is_folder_of(one.directory, name)), None)
+    if folder is not None:
         reason = folder.reason
         at = f" at line {reason.line}" if reason.line else ""
         why = f"the SKILL.md of a folder of that name is refused{at}: {reason.message} ({reason.rule})"
         path = os.path.join(folder.directory, SKILL_FILE)
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
-    problem = None if policy.caller.limits else _problem_named(snapshot, name)
+    roots = {root.path for root in snapshot.report.roots}
+    problems = (one for one in snapshot.report.problems if one.path not in roots)
+    problem = next((one for one in problems if is_folder_of(skill_directory(one.path), name)), None)
     if problem is not None:
         what = "the SKILL.md of a folder" if is_skill_file(os.path.basename(problem.path)) else "a folder"
         why = f"{what} of that name {problem.reason}"
         return SkillNotFound(name, hint=problem.fix, reason=why, path=problem.path)
     other = next((skill for skill in snapshot.everything if resembles(skill, name)), None)
-    may_have = other is not None and not policy.caller.limits and policy.offers(other)
-    if other is not None and may_have and not os.path.isabs(handle := names.handle(other)):
+    if other is not None and policy.offers(other) and not os.path.isabs(handle := names.handle(other)):
         why = _other_name(name, other, snapshot.source(other))
         return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=why)
-    if not offered and not policy.caller.limits:
+    if not offered:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
         return SkillNotFound(name, hint=f"{NOTHING_SERVED}. {causes}")
     return not_found(name, offered, search_tool=search_tool)
@@ -179,10 +166,3 @@ def _other_name(asked: str, skill: Skill, source: Source) -> str:
     if is_folder_of(skill.directory, asked) and fold_name(skill.name) != fold_name(asked):
         return f"the folder of that name holds {skill.name!r}"
     return f"it is written {skill.name!r}"
-
-
-def _problem_named(snapshot: Snapshot, name: str) -> WalkProblem | None:
-    """Return what keeps a folder of that name or path from being read."""
-    roots = {root.path for root in snapshot.report.roots}
-    problems = (one for one in snapshot.report.problems if one.path not in roots)
-    return next((one for one in problems if is_folder_of(skill_directory(one.path), name)), None)

@@ -176,11 +176,11 @@ class SkillReader:
         self, skill_name: str, action: Action, granted: Collection[Grant], event: UseEvent, read: Callable[[Skill], T]
     ) -> tuple[FoundByName, T]:
         """Return the skill and what `read` reads of it; once more if it was replaced or moved since the last scan."""
-        with self._lookup.pinned():
+        with self._lookup.access.pinned() as policy:
             found = self._lookup.find_allowed(skill_name, action, granted, event=event)
             before = _identity(found.skill)
             try:
-                return found, self._read_gated(found, action, event, read)
+                return found, _read_gated(found, action, policy, event, read)
             except (SkillUnreadable, SkillFileNotFound):
                 there = skill_file_in(self._files_of(found.skill)) is not None
                 if there and before is not None and _identity(found.skill) == before:
@@ -188,14 +188,15 @@ class SkillReader:
             except SkillChanged:
                 pass
             time.sleep(_RETRY_SECONDS)
-            self._lookup.look_again()
+            self._lookup.views.snapshot(fresh=True)
             found = self._lookup.find_allowed(skill_name, action, granted, event=event)
-            return found, self._read_gated(found, action, event, read)
+            return found, _read_gated(found, action, policy, event, read)
 
-    def _read_gated(self, found: FoundByName, action: Action, event: UseEvent, read: Callable[[Skill], T]) -> T:
-        pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
-        with _reporting_absence(found.skill, found.away), self._lookup.as_locked(found.skill):
-            return read(found.skill)
+
+def _read_gated(found: FoundByName, action: Action, policy: Policy, event: UseEvent, read: Callable[[Skill], T]) -> T:
+    pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
+    with _reporting_absence(found.skill, found.away), policy.as_locked(found.skill):
+        return read(found.skill)
 
 
 def split_body(body: str, *, max_bytes: int) -> list[str]:
