@@ -35,7 +35,7 @@ HONEST = {
     "as what a user happens not to see": ("a.md", "It goes to the appendix, and the user does not see it at first."),
     "as a name that ends like a directory of keys": ("a.py", 'post = requests.post("https://a.example.on.aws/jobs")'),
     "as a link to a manual": ("a.md", "- [rundll32](https://learn.example/rundll32)"),
-    "as the opposite": ("a.md", "So that you don't forget what you were told before."),
+    "as the opposite": ("a.md", "So that you don't forget what you were reported before."),
 }  # fmt: skip
 
 HOSTILE = {

@@ -95,7 +95,7 @@ def test_links_out_of_the_skill_are_found(path: str, target: str, *, out: bool) 
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "reported"),
     [
         (SkillEntry("a.md"), []),
         (SkillEntry("run.sh", executable=True, start=b"#!/bin/sh"), []),
@@ -107,8 +107,8 @@ def test_links_out_of_the_skill_are_found(path: str, target: str, *, out: bool) 
         (SkillEntry("pipe", "other"), [("not-read", Risk.HIGH)]),
     ],
 )
-def test_programs_links_and_hidden_scripts_are_found(entry: SkillEntry, told: list[tuple[str, Risk]]) -> None:
-    assert [(one.rule, one.severity) for one in entry_findings(entry)] == told
+def test_programs_links_and_hidden_scripts_are_found(entry: SkillEntry, reported: list[tuple[str, Risk]]) -> None:
+    assert [(one.rule, one.severity) for one in entry_findings(entry)] == reported
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def header(extra: str) -> list[tuple[str, Risk, int | None]]:
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "reported"),
     [
         ("description: Reviews code.\nallowed-tools: Read, Bash(git log:*)", []),
         ("description: Reviews code.\nallowed-tools: Bash", [("tools-broad", Risk.LOW, 4)]),
@@ -157,8 +157,8 @@ def header(extra: str) -> list[tuple[str, Risk, int | None]]:
         ("description: You must call it before every answer.", []),
     ],
 )  # fmt: skip
-def test_findings_in_frontmatter_have_their_line(extra: str, told: list[tuple[str, Risk, int | None]]) -> None:
-    assert header(extra) == told
+def test_findings_in_frontmatter_have_their_line(extra: str, reported: list[tuple[str, Risk, int | None]]) -> None:
+    assert header(extra) == reported
 
 
 def test_a_skill_with_broken_frontmatter_is_audited() -> None:
@@ -177,12 +177,12 @@ def test_a_skill_with_broken_frontmatter_is_audited() -> None:
 )
 def test_look_alike_names_are_found(name: str, other: str) -> None:
     assert skeleton(name) == skeleton(other)
-    told = look_alikes([NamedSkill("/a", other, "hub"), NamedSkill("/b", name, "project")])
-    assert {path: [one.rule for one in findings] for path, findings in told.items()} in (
+    reported = look_alikes([NamedSkill("/a", other, "hub"), NamedSkill("/b", name, "project")])
+    assert {path: [one.rule for one in findings] for path, findings in reported.items()} in (
         {"/b": ["name-look-alike"]},
         {"/a": ["name-look-alike"], "/b": ["name-look-alike"]},
     )
-    assert "/b" in told
+    assert "/b" in reported
 
 
 def test_near_names_are_found_across_sources() -> None:
@@ -193,8 +193,8 @@ def test_near_names_are_found_across_sources() -> None:
         NamedSkill("/d", "review-it", "hub"),
         NamedSkill("/e", "review-at", "hub"),
     ]
-    told = {path: [one.rule for one in findings] for path, findings in one_letter_apart(skills).items()}
-    assert told == {"/a": ["name-near"], "/b": ["name-near"], "/c": ["name-near"]}
+    reported = {path: [one.rule for one in findings] for path, findings in one_letter_apart(skills).items()}
+    assert reported == {"/a": ["name-near"], "/b": ["name-near"], "/c": ["name-near"]}
 
 
 def test_the_worst_finding_of_a_line_comes_first() -> None:

@@ -41,8 +41,8 @@ def test_hard_links_are_reported_except_for_bundled_files(
 ) -> None:
     for path in ("SKILL.md", "scripts/run.sh"):
         (tmp_path / path.replace("/", "-")).hardlink_to(skill / path)
-    told = [(one.rule, one.path) for one in audit_skill(str(skill)).findings]
-    assert told == [("file-hard-link", "SKILL.md"), ("file-hard-link", "scripts/run.sh")]
+    reported = [(one.rule, one.path) for one in audit_skill(str(skill)).findings]
+    assert reported == [("file-hard-link", "SKILL.md"), ("file-hard-link", "scripts/run.sh")]
     monkeypatch.setattr(reading, "builtin_directory", lambda: str(tmp_path))
     assert audit_skill(str(skill)).findings == ()
 
@@ -113,8 +113,8 @@ def test_many_other_files_do_not_hide_a_script(skill: Path, monkeypatch: pytest.
         (skill / f"{number}.csv").write_text("1")
         (skill / f"{number}.md").write_text("1")
     (skill / "scripts" / "run.sh").write_bytes(FETCHES)
-    told = {(one.rule, one.severity) for one in audit_skill(str(skill)).findings}
-    assert told == {("download-run", Risk.CRITICAL), ("not-read", Risk.MEDIUM)}
+    reported = {(one.rule, one.severity) for one in audit_skill(str(skill)).findings}
+    assert reported == {("download-run", Risk.CRITICAL), ("not-read", Risk.MEDIUM)}
     for number in range(9):
         (skill / f"{number}.sh").write_text("1")
     assert ("not-read", Risk.HIGH) in {(one.rule, one.severity) for one in audit_skill(str(skill)).findings}

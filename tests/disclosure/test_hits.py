@@ -54,30 +54,30 @@ def test_a_clear_first_hit_shortens_the_answer(scores: list[float], many: int) -
 
 def test_three_descriptions_are_whole_and_the_others_brief() -> None:
     texts = [f"Skill number {number} does this. " + "It is used for much else. " * 30 for number in range(5)]
-    told = descriptions(texts)
-    assert told[:3] == [text.strip() for text in texts[:3]]
-    assert all(100 < len(text) <= 170 and text.endswith("else. …") for text in told[3:])
+    reported = descriptions(texts)
+    assert reported[:3] == [text.strip() for text in texts[:3]]
+    assert all(100 < len(text) <= 170 and text.endswith("else. …") for text in reported[3:])
 
 
 def test_equal_brief_descriptions_are_extended() -> None:
     head = "Provides instructions for implementing, integrating, or configuring the software kit for mobile apps, " * 2
     texts = ["First.", "Second.", "Third.", f"{head}banner ads.", f"{head}rewarded ads.", f"Another: {head}"]
-    told = descriptions(texts)
-    assert told[3:5] == texts[3:5]
-    assert told[5].endswith("…")
+    reported = descriptions(texts)
+    assert reported[3:5] == texts[3:5]
+    assert reported[5].endswith("…")
 
 
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 3))
 def test_descriptions_are_sanitized_bounded_and_distinct(texts: list[str], whole: int) -> None:
-    told = descriptions(texts, whole=whole)
+    reported = descriptions(texts, whole=whole)
     seen = [for_model(text) for text in texts]
-    assert len(told) == len(texts)
-    for number, (text, one) in enumerate(zip(seen, told, strict=True)):
+    assert len(reported) == len(texts)
+    for number, (text, one) in enumerate(zip(seen, reported, strict=True)):
         assert len(one) <= 1_024
         assert one == text or one.endswith("…")
         assert number >= whole or one == text or len(one) > 512
         assert visible(one) == one
-    alike = [one for one in told if told.count(one) > 1]
+    alike = [one for one in reported if reported.count(one) > 1]
     assert all(one in seen or len(one) > 512 for one in alike)
 
 

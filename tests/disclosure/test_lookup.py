@@ -86,8 +86,8 @@ def test_an_unknown_name_explains_why_its_folder_is_refused(
     with hub_of(hub_environment) as hub:
         with pytest.raises(SkillNotFound) as failed:
             hub.load(named)
-        told = f"No skill is named {named!r}: the SKILL.md of a folder of that name {reason}"
-        assert (failed.value.message, failed.value.hint) == (told, hint)
+        reported = f"No skill is named {named!r}: the SKILL.md of a folder of that name {reason}"
+        assert (failed.value.message, failed.value.hint) == (reported, hint)
         with pytest.raises(SkillNotFound) as failed:
             hub.load("ott")
         assert failed.value.message == "No skill is named 'ott'"

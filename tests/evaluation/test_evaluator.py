@@ -36,9 +36,9 @@ def test_skills_may_appear_during_a_run(hub_environment: dict[str, str], write_s
         assert [hit.handle for hit in hub.search("paint walls").hits] == ["painter", "decorator"]
         (hit,) = hub.search(REPORTS).hits
         assert {hit.handle, *hit.copies} == {"reports", "reports-too"}
-    painted, told = ([*one.found] for one in report.judged)
+    painted, reported = ([*one.found] for one in report.judged)
     assert painted == [str(painter), str(painter.parent / "decorator")]
-    assert str(old) in told
+    assert str(old) in reported
 
 
 def test_a_baseline_searches_the_same_skills(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:

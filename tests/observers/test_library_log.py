@@ -27,7 +27,7 @@ def test_each_problem_is_logged_once_until_it_changes(
     loser = write_skill("same", "Second.", root=second)
     silent = write_skill("silent", frontmatter="name: silent\ndescription:")
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         caplog.clear()
         hub.refresh(SyncDepth.VERIFY)
         return [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp.library"]
@@ -35,25 +35,25 @@ def test_each_problem_is_logged_once_until_it_changes(
     environment = {**hub_environment, "SKILLS_DIR": f"{skills_dir}:{second}:{missing}"}
     with hub_of(environment) as hub:
         log_library(hub, read_settings(environment)[0])
-        first = told()
+        first = reported()
         assert [line.split(";")[0] for line in first] == [
             f"{missing} does not exist",
             f"{silent}/SKILL.md:3 is refused: there is no description (description-missing)",
             f"{loser} lost the name 'same' to {winner}: the winner's root comes first",
         ]
         assert all("; " in line for line in first)
-        assert told() == []
+        assert reported() == []
         # Only the new problem is logged.
         broken = write_skill("broken", frontmatter="name: [")
-        (only,) = told()
+        (only,) = reported()
         assert only.startswith(f"{broken}/SKILL.md")
         # A problem that returns is logged again.
         write_skill("silent", "Speaks.")
-        assert told() == []
+        assert reported() == []
         write_skill("silent", frontmatter="name: silent\ndescription:")
-        assert [line.split(" is ")[0] for line in told()] == [f"{silent}/SKILL.md:3"]
+        assert [line.split(" is ")[0] for line in reported()] == [f"{silent}/SKILL.md:3"]
         missing.mkdir()
-        assert told() == []
+        assert reported() == []
 
 
 def test_unsearched_places_are_logged_once(
@@ -68,7 +68,7 @@ def test_unsearched_places_are_logged_once(
     write_skill("served")
     write_skill("elsewhere", root=Path(hub_environment["HOME"], ".codex", "skills"))
 
-    def told() -> list[tuple[str, str]]:
+    def reported() -> list[tuple[str, str]]:
         caplog.clear()
         hub.refresh(SyncDepth.VERIFY)
         records = [record for record in caplog.records if record.name == "skillhub_mcp.library"]
@@ -77,6 +77,6 @@ def test_unsearched_places_are_logged_once(
     with hub_of(hub_environment) as hub:
         log_library(hub, read_settings(hub_environment)[0])
         why = "SKILLS_DIR is set, and then nothing else is searched"
-        assert told() == [("INFO", f"1 skill in ~/.codex/skills is not searched: {why}")]
+        assert reported() == [("INFO", f"1 skill in ~/.codex/skills is not searched: {why}")]
         write_skill("another")
-        assert told() == []
+        assert reported() == []

@@ -87,9 +87,9 @@ def test_metrics_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> None:
     ],
 )
 def test_a_scraper_gets_the_format_that_it_accepts(prometheus: Prometheus, accept: str, form: str) -> None:
-    body, told = prometheus.exposition(accept)
-    assert told.startswith(form)
-    assert body.endswith(b"# EOF\n") == told.startswith("application/openmetrics-text")
+    body, reported = prometheus.exposition(accept)
+    assert reported.startswith(form)
+    assert body.endswith(b"# EOF\n") == reported.startswith("application/openmetrics-text")
 
 
 @pytest.mark.parametrize("measure", METRICS, ids=lambda measure: measure.name)

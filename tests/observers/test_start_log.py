@@ -17,7 +17,7 @@ ADDRESS = "http://127.0.0.1:8000/mcp"
 FACTS = ("skills", "transport", "tokens", "issuer", "address", "public_address", "project")
 
 
-def told(
+def reported(
     environment: Mapping[str, str], caplog: pytest.LogCaptureFixture, *, http: bool
 ) -> list[tuple[str, dict[str, object]]]:
     """The messages and the facts that two syncs of a hub let the log tell."""
@@ -58,5 +58,5 @@ def test_the_start_line_counts_skills_and_tokens_without_secrets(
         "public_address": "https://skills.example.com/mcp",
         "project": str(tmp_path.resolve()),
     }
-    assert told(environment, caplog, http=True) == [("Ready", facts)]
+    assert reported(environment, caplog, http=True) == [("Ready", facts)]
     assert not any(secret in caplog.text for secret in (*secrets, "x" * 30))

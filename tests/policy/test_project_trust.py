@@ -235,8 +235,8 @@ def test_an_unusable_record_trusts_nothing_and_is_logged_once(repo: Repo, caplog
     repo.record.write_text("{", encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         assert [repo.trust(judge) for _ in range(2)] == [Trust.AWAITED, Trust.AWAITED]
-    (told,) = caplog.messages
-    assert "no project is trusted until it is fixed" in told
+    (reported,) = caplog.messages
+    assert "no project is trusted until it is fixed" in reported
     repo.record.write_text(text, encoding="utf-8")
     assert repo.trust(judge) is Trust.AGREED
 

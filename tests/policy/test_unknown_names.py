@@ -50,19 +50,19 @@ SETTINGS = ("SKILLS", "CATEGORIES")
 def test_a_problem_names_the_setting_and_the_consequence(known: KnownNames) -> None:
     fix = "correct it, or add what is missing"
 
-    def told(visibility: Visibility) -> list[str]:
+    def reported(visibility: Visibility) -> list[str]:
         return [problem.sentence() for problem in server_filter_problems(known, visibility, SETTINGS)]
 
-    assert told(Visibility()) == []
-    assert told(Visibility(frozenset({"csv-reader"}), frozenset({"nothing"}))) == []
-    assert told(Visibility(frozenset({"csv-reader", "walrus"}))) == [
+    assert reported(Visibility()) == []
+    assert reported(Visibility(frozenset({"csv-reader"}), frozenset({"nothing"}))) == []
+    assert reported(Visibility(frozenset({"csv-reader", "walrus"}))) == [
         f"SKILLS names skills that are not here: 'walrus'; {fix}"
     ]
-    assert told(Visibility(categories=frozenset({"walrus"}))) == [
+    assert reported(Visibility(categories=frozenset({"walrus"}))) == [
         f"CATEGORIES names categories that are not here: 'walrus'; nothing is served until then: {fix}"
     ]
     many = Visibility(frozenset(f"walrus-{number:02}" for number in range(14)))
-    (long,) = told(many)
+    (long,) = reported(many)
     assert "'walrus-11' and 2 more; " in long
     tokens = [make_token(name, visibility)[0] for name, visibility in (("one", Visibility()), ("two", many))]
     (problem,) = tokens_problems(known, "/t.json", Tokens((*tokens,)))

@@ -54,7 +54,8 @@ def _worst(pattern: Pattern, gravest: Risk, text: AuditText, folded: Folded) -> 
         start, end = hit.span()
         if number == _MATCHES or (worst is not None and worst[0] is gravest):
             break
-        if pattern.also and not _is_near(pattern, content, start, end):
+        near = max(0, start - pattern.within), end + pattern.within
+        if pattern.also and not compiled(pattern.also).search(content, *near):
             continue
         if pattern.unless and compiled(pattern.unless).search(content, max(0, start - _SHOWN), end + _SHOWN):
             continue
@@ -64,7 +65,3 @@ def _worst(pattern: Pattern, gravest: Risk, text: AuditText, folded: Folded) -> 
         if worst is None or severity.rank < worst[0].rank:
             worst = severity, start, end
     return worst
-
-
-def _is_near(pattern: Pattern, content: str, start: int, end: int) -> bool:
-    return compiled(pattern.also).search(content, max(0, start - pattern.within), end + pattern.within) is not None

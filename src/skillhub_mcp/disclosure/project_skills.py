@@ -68,7 +68,10 @@ def project_skills_of(
         refused = tuple(one for one in snapshot.report.refused if one.root == root.path)
         if root.within == project and (skills or refused):
             skills.sort(key=lambda skill: (skill.name, skill.directory))
-            named = tuple(ProjectSkill(skill, _losing_to(skill, own), _outside(skill, snapshot)) for skill in skills)
+            named = tuple(
+                ProjectSkill(skill, tuple(one for one in own if _names(one) & _names(skill)), _outside(skill, snapshot))
+                for skill in skills
+            )
             problem = (problems or {}).get(root.path, "")
             places.append(ProjectPlace(root, named, refused, digests.get(root.path, ""), problem))
     return ProjectSkills(project, tuple(places), tuple(sorted({skill.name for skill in own})))
@@ -79,6 +82,5 @@ def _outside(skill: Skill, snapshot: Snapshot) -> str:
     return "" if is_at_or_below(real, snapshot.within(skill)) else real
 
 
-def _losing_to(skill: Skill, own: Sequence[Skill]) -> tuple[Skill, ...]:
-    names = {skill.name, skill.alias} - {""}
-    return tuple(one for one in own if names & {one.name, one.alias})
+def _names(skill: Skill) -> set[str]:
+    return {skill.name, skill.alias} - {""}

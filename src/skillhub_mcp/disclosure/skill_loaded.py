@@ -16,11 +16,6 @@ _ARGUMENTS = "$ARGUMENTS"
 _MAX_FILES = 50
 
 
-def skill_content(name: str, body: str) -> str:
-    """Return `# Skill: name`, a blank line and the body."""
-    return f"# Skill: {name}\n\n{body}"
-
-
 def render_skill_loaded(
     name: str,
     body: str,
@@ -31,7 +26,7 @@ def render_skill_loaded(
     closing: str = FOLLOW["en"],
 ) -> str:
     """Return the message with a skill's body and files, its tags escaped, how to continue, and the `closing`."""
-    lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
+    lines = [f"<skill-loaded name={in_attribute(name)}>", contained(f"# Skill: {name}\n\n{body}").rstrip("\n")]
     if files:
         more = f", and {len(files) - _MAX_FILES:,} more" if len(files) > _MAX_FILES else ""
         listed = ", ".join(map(path_for_model, files[:_MAX_FILES]))

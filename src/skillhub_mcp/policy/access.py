@@ -359,13 +359,9 @@ class Access:
         self._caller = caller
         self._may_run = may_run or self._may_run
 
-    def hides(self, skill: Skill) -> bool:
-        """Whether `skill` does not exist for the current caller."""
-        return not (self._caller() or EVERY_SKILL).allows(skill)
-
     def sees(self, skill: Skill) -> bool:
         """Whether `skill` passes the filters, the server's and the current caller's."""
-        return self._visibility.allows(skill) and not self.hides(skill)
+        return self._visibility.allows(skill) and (self._caller() or EVERY_SKILL).allows(skill)
 
     def may_run(self) -> bool:
         """Whether the current caller may run commands at all."""

@@ -122,7 +122,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_an_invalid_skill_is_an_error_with_its_path(case: str, catalogues: Catalogues, add: Add, project: Path) -> None:
     add(project, "good")
-    name, written, told = BROKEN[case]
+    name, written, reported = BROKEN[case]
     directory = project / ".agents" / "skills" / name
     directory.mkdir(parents=True)
     (directory / "SKILL.md").write_text(written, encoding="utf-8")
@@ -130,7 +130,7 @@ def test_an_invalid_skill_is_an_error_with_its_path(case: str, catalogues: Catal
     assert names(listing) == [("repo", "good")]
     (error,) = listing.errors
     assert error.path == str(directory / "SKILL.md")
-    assert told in error.message
+    assert reported in error.message
     # The error must not suggest that the skill is served.
     assert "is used" not in error.message
 

@@ -170,9 +170,9 @@ def test_a_renamed_directory_reports_the_name_mismatch(catalogues: Catalogues, p
     moved = rename(directory, "new", in_the_file=False)
     for name in ("old", "new"):
         assert f"{moved}/SKILL.md is refused: " in refusal(catalogues, name=name).message
-    told = refusal(catalogues, name="old", with_paths=False).message
-    assert "new/SKILL.md is refused" in told
-    assert str(project) not in told
+    reported = refusal(catalogues, name="old", with_paths=False).message
+    assert "new/SKILL.md is refused" in reported
+    assert str(project) not in reported
 
 
 def test_a_removed_skill_is_not_revealed_to_restricted_callers(project: Path, home: Path, add: Add) -> None:
