@@ -36,7 +36,7 @@ def ask(query: str, skills: list[SkillMetadata] | None = None, **options: Any) -
     return tiered_search(SKILLS if skills is None else skills, query, cwd=CWD, **{"limit": 8, **options})
 
 
-def reported(found: TieredResult) -> list[tuple[str, str]]:
+def names(found: TieredResult) -> list[tuple[str, str]]:
     return [(hit.skill.name, hit.reason) for hit in found.hits]
 
 
@@ -51,12 +51,12 @@ def reported(found: TieredResult) -> list[tuple[str, str]]:
     ],
 )
 def test_a_matching_path_ranks_first(query: str) -> None:
-    assert reported(ask(query))[0] == ("repo-review", "exact_path")
+    assert names(ask(query))[0] == ("repo-review", "exact_path")
 
 
 @pytest.mark.acceptance("S0-6", "S0-29", "S0-30", "S0-31")
 def test_exact_names_rank_above_prefixes_and_shared_words() -> None:
-    assert reported(ask("release")) == [
+    assert names(ask("release")) == [
         ("release", "exact_name"),
         ("release-notes", "prefix"),
         ("changelog", "token_overlap"),
@@ -81,7 +81,7 @@ def test_exact_names_rank_above_prefixes_and_shared_words() -> None:
 def test_words_match_in_every_script(query: str, description: str) -> None:
     others = [skill("paint", "Paints walls"), skill("塗装", "壁を塗る")]
     found = ask(query, [skill("wanted", description), *others])
-    assert reported(found) == [("wanted", "token_overlap")]
+    assert names(found) == [("wanted", "token_overlap")]
 
 
 @pytest.mark.acceptance("S0-31")
@@ -106,8 +106,8 @@ def test_stop_words_do_not_match(query: str) -> None:
 
 def test_a_query_of_stop_words_matches_names_only() -> None:
     skills = [skill("how-to", "Explains."), skill("other", "How to do it.")]
-    assert reported(ask("how do I", skills)) == [("how-to", "token_overlap")]
-    assert reported(ask("めがねの", [skill("glasses", "めがねを選ぶ"), skill("b", "い")])) == [
+    assert names(ask("how do I", skills)) == [("how-to", "token_overlap")]
+    assert names(ask("めがねの", [skill("glasses", "めがねを選ぶ"), skill("b", "い")])) == [
         ("glasses", "token_overlap")
     ]
 
@@ -125,7 +125,7 @@ def test_ties_are_broken_by_scope_and_path() -> None:
 
 @pytest.mark.acceptance("S0-33")
 def test_a_scope_filters_hits() -> None:
-    assert reported(ask("release", scope="user")) == [("changelog", "token_overlap")]
+    assert names(ask("release", scope="user")) == [("changelog", "token_overlap")]
     with pytest.raises(InvalidArgument, match="'hub' is not one of repo, user"):
         ask("release", scope="hub")
 
