@@ -211,7 +211,6 @@ class _Publication:
         self._kept: list[Publication] = []
 
     def publish(self) -> PublishReport:
-        """Do it, and return what was done."""
         listed = self._target.list()
         fresh = self._options.rebuild
         # LanceDB would create a directory that is not there.
@@ -251,7 +250,6 @@ class _Publication:
         }
         pending: dict[str, bytes] = {}
         rows: list[_Row] = []
-        changing: list[str] = []
         size = 0
         for done, skill in enumerate(self._library.skills, 1):
             self._progress("reading files", done, len(self._library.skills))
@@ -261,7 +259,7 @@ class _Publication:
             own = next((file.sha256 for file in found if is_skill_file(file.path)), None)
             stamp = skill.skill.stamp
             if own is None or (stamp.is_of_whole_file and own != stamp.content_hash):
-                changing.append(skill.skill.name)
+                raise LibraryChanging([skill.skill.name])
             new = {file.sha256: content for file, content in found.items() if file.sha256 not in present}
             present.update(new)
             pending |= new
@@ -273,8 +271,6 @@ class _Publication:
             entry = {name: one for name, one in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
             digest = digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
             rows.append(_Row(skill, files, embedded, digest))
-        if changing:
-            raise LibraryChanging(changing[:_NAMED_SKILLS])
         self._upload(pending)
         return rows
 

@@ -43,6 +43,7 @@ from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.scanner import ScanCache, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.tables import (
+    CHUNK_BYTES,
     FILES,
     PUBLICATIONS,
     SKILLS,
@@ -67,7 +68,6 @@ _KEPT = "publication.json"
 _COPIES = "copies"
 # Another process that shares the mirror may be writing what is not published here, or still serve it.
 MIRRORED_SECONDS = 600.0
-_CHUNK_BYTES = 1024 * 1024
 # As published: a digest of a skill has its bits for executing. No one else may enter the mirror.
 _MODE, _EXECUTABLE_MODE, _DIRECTORY_MODE = 0o644, 0o755, 0o755
 
@@ -177,7 +177,7 @@ class Mirror:
                 for chunk in target.chunks(path):
                     file.write(chunk)
                 file.seek(0)
-                if digest_of(iter(lambda: file.read(_CHUNK_BYTES), b"")) != one.sha256:
+                if digest_of(iter(lambda: file.read(CHUNK_BYTES), b"")) != one.sha256:
                     raise PublicationDamaged(target.name, path, "is not what was published")
         except FileNotFoundError as error:
             raise PublicationDamaged(target.name, path, "is missing") from error
@@ -266,7 +266,6 @@ class Replica:
                 self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
@@ -299,8 +298,8 @@ class Replica:
     ) -> View:
         del only, waiting
         if depth is SyncDepth.REBUILD:
-            hint = "run skillhub publish where the skills are"
-            raise IndexUnavailable("A replica writes no index: it serves what was published", hint=hint)
+            message = "A replica writes no index: it serves what was published"
+            raise IndexUnavailable(message, hint="run skillhub publish where the skills are")
         self._poll(check=depth is SyncDepth.VERIFY)
         return self._required().view
 
@@ -492,4 +491,4 @@ def _is_old(place: str) -> bool:
 
 def _digest(place: str) -> str:
     with open(place, "rb") as file:
-        return digest_of(iter(lambda: file.read(_CHUNK_BYTES), b""))
+        return digest_of(iter(lambda: file.read(CHUNK_BYTES), b""))

@@ -42,7 +42,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _WHERE = "a directory, or a bucket as s3://, gs:// or az://"
 _OWN_NAMES = frozenset(f"{table}.lance" for table in (FILES, SKILLS, PUBLICATIONS))
 _NAMED = 3
-_CHUNK_BYTES = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 # LanceDB takes all options together, obstore those of the connection apart.
 _OF_THE_CLIENT = re.compile("http[12]_only|(allow|proxy|pool)_.*|(connect_|read_)?timeout|root_certificate|user_agent")
 _OF_LANCEDB = frozenset({"client_max_retries", "client_retry_timeout"})
@@ -52,7 +52,6 @@ _PATIENCE = {"connect_timeout": "5s", "timeout": "30s"}
 _LANCEDB_RETRIES = {"client_max_retries": "2", "client_retry_timeout": "40"}
 _RETRIES: Mapping[str, Any] = {"max_retries": 2, "retry_timeout": dt.timedelta(seconds=40)}
 _STATUS = re.compile(r"status(?: code)?:? (\d{3}[ \w-]*)")
-_REFUSALS = ("401", "403")
 # What S3 and Google, and Azure, answer if the bucket itself is missing.
 _NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")
 _FAILURES = (
@@ -88,7 +87,7 @@ class Target:
     def chunks(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of an object. Raises FileNotFoundError."""
         with self._errors(), open(os.path.join(self.name, *path.split("/")), "rb") as file:
-            yield from iter(lambda: file.read(_CHUNK_BYTES), b"")
+            yield from iter(lambda: file.read(CHUNK_BYTES), b"")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -200,7 +199,7 @@ def unavailable(target: Target, error: Exception) -> StorageUnavailable:
     if _NO_BUCKET.search(text):
         return StorageRefused(target.name, "there is no such bucket")
     if status := _STATUS.search(text):
-        kind = StorageRefused if status[1].startswith(_REFUSALS) else StorageUnavailable
+        kind = StorageRefused if status[1].startswith(("401", "403")) else StorageUnavailable
         return kind(target.name, f"the storage answered {status[1].strip()}")
     reasons = (reason for pattern, reason in _FAILURES if pattern.search(text))
     return StorageUnavailable(target.name, next(reasons, _first_line(error, target.options)))
