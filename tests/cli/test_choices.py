@@ -22,9 +22,7 @@ def kept(name: str) -> object:
 
 
 @pytest.mark.acceptance("S0-82", "S0-85")
-def test_a_skill_that_is_off_is_off_for_every_command_and_on_again_afterwards(
-    skillhub: Skillhub, two: None, tmp_path: Path
-) -> None:
+def test_a_disabled_skill_is_off_for_every_command_until_enabled(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
     done = skillhub("disable", "alpha")
     assert (done.code, done.out, done.err) == (0, "alpha is disabled\n", "")
     assert kept("choices.json") == {"format": 1, "user": {"alpha": False}, "projects": {}}
@@ -42,9 +40,7 @@ def test_a_skill_that_is_off_is_off_for_every_command_and_on_again_afterwards(
 
 
 @pytest.mark.acceptance("S0-85")
-def test_a_project_has_its_own_choice_and_what_still_holds_elsewhere_is_said(
-    skillhub: Skillhub, two: None, tmp_path: Path
-) -> None:
+def test_a_choice_can_be_for_one_project(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
     repo = tmp_path.resolve() / "repo"
     (repo / ".git").mkdir(parents=True)
     assert skillhub("disable", "alpha", "--project", "--cwd", repo).out == "alpha is disabled in this project\n"
@@ -57,7 +53,7 @@ def test_a_project_has_its_own_choice_and_what_still_holds_elsewhere_is_said(
 
 
 @pytest.mark.acceptance("S0-85")
-def test_one_of_two_namesakes_is_switched_off_by_its_place(
+def test_one_of_two_skills_with_a_name_is_disabled_by_path(
     skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
 ) -> None:
     other = write_skill("alpha", "Another alpha.", root=tmp_path.resolve() / "other")
@@ -68,7 +64,7 @@ def test_one_of_two_namesakes_is_switched_off_by_its_place(
 
 
 @pytest.mark.acceptance("S0-85")
-def test_one_of_two_namesakes_is_switched_on_again_alone_and_both_by_their_name(
+def test_a_name_switches_every_skill_that_has_it(
     skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
 ) -> None:
     other = write_skill("alpha", "Another alpha.", root=tmp_path.resolve() / "other")
@@ -90,7 +86,7 @@ def test_one_of_two_namesakes_is_switched_on_again_alone_and_both_by_their_name(
     assert kept("choices.json") == {"format": 1, "user": {}, "projects": {}}
 
 
-def test_disabling_a_skill_that_shadows_another_brings_the_other_back_and_says_which(
+def test_disabling_a_winner_serves_the_shadowed_skill(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     repo, home = tmp_path.resolve() / "repo", Path(os.environ["HOME"])
@@ -121,7 +117,7 @@ def test_disabling_a_skill_that_shadows_another_brings_the_other_back_and_says_w
     assert skillhub("enable", "commit", **here).err == f"commit now loads {hostile} (project)\n"
 
 
-def test_a_glob_and_a_group_switch_every_skill_that_they_select(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_glob_or_group_switches_every_selected_skill(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     for name in ("pdf-forms", "pdf-merge", "notes"):
         write_skill(name, category="office" if name == "notes" else "")
     assert skillhub("disable", "pdf-*", "category:office").out.splitlines() == [
@@ -134,13 +130,13 @@ def test_a_glob_and_a_group_switch_every_skill_that_they_select(skillhub: Skillh
     assert (done.code, "`skillhub list` shows the skills" in done.err) == (1, True)
 
 
-def test_a_slip_in_a_name_switches_nothing(skillhub: Skillhub, two: None) -> None:
+def test_an_unknown_name_switches_nothing(skillhub: Skillhub, two: None) -> None:
     done = skillhub("disable", "beta", "alhpa", "--json")
     assert (done.code, done.error["near"]) == (1, ["alpha"])
     assert not Path(os.environ["HOME"], ".skillhub", "choices.json").exists()
 
 
-def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
+def test_an_invalid_file_of_choices_is_named_and_kept(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
     broken = own_file("choices.json")
     broken.write_text('{"format": 1, "user": {"alpha": fal', encoding="utf-8")
     for arguments in (["disable", "beta"], ["show", "beta"], ["search", "beta"], ["list"], ["pick", "--list"]):
@@ -154,7 +150,7 @@ def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhu
 
 
 @pytest.mark.acceptance("S0-62", "S0-63", "S0-64", "S0-66")
-def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillhub, two: None) -> None:
+def test_rules_apply_to_the_shell_until_forgotten(skillhub: Skillhub, two: None) -> None:
     shown = skillhub("allow")
     assert "No rules: everything is allowed." in shown.out
     done = skillhub("deny", "alpha", "--others", "ask")
@@ -196,9 +192,7 @@ def test_a_denied_skill_is_not_loaded_by_call_by_name_or_by_path(
 
 @pytest.mark.acceptance("S0-67")
 @pytest.mark.parametrize("name", ["Repo-Review", "internal-*", "a--b"])
-def test_a_skill_name_that_is_not_exact_is_refused_in_a_file_and_a_glob_is_a_group_of_its_own(
-    skillhub: Skillhub, two: None, tmp_path: Path, name: str
-) -> None:
+def test_an_inexact_skill_name_is_refused_in_a_file(skillhub: Skillhub, two: None, tmp_path: Path, name: str) -> None:
     done = skillhub("deny", name)
     assert done.code == (0 if "*" in name else 2)
     assert ("is not a name in lower-case kebab-case" in done.err) is (done.code == 2)
@@ -211,13 +205,13 @@ def test_a_skill_name_that_is_not_exact_is_refused_in_a_file_and_a_glob_is_a_gro
         assert "permissions.deny[0]: skill_name must be one exact name" in done.err
 
 
-def test_a_rules_file_that_a_link_leads_to_must_be_there(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
+def test_a_dangling_link_to_rules_is_an_error(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
     done = skillhub("show", "alpha", **own_rules(tmp_path / "none.json"))
     assert (done.code, "it does not exist" in done.err) == (1, True)
 
 
 @pytest.mark.acceptance("S0-80", "S0-81")
-def test_mentions_are_resolved_from_the_shell(skillhub: Skillhub, two: None, skills_dir: Path) -> None:
+def test_mentions_are_resolved(skillhub: Skillhub, two: None, skills_dir: Path) -> None:
     done = skillhub("context", "resolve", "use $alpha on $PATH, then $bta")
     assert done.out == f"alpha  {skills_dir.resolve() / 'alpha'}\n"
     assert done.err == "$bta is not a known skill: beta\n"
@@ -229,7 +223,7 @@ def test_mentions_are_resolved_from_the_shell(skillhub: Skillhub, two: None, ski
 
 
 @pytest.mark.acceptance("S0-81")
-def test_an_ambiguous_mention_names_its_candidates_and_copies_are_one(
+def test_an_ambiguous_mention_names_its_candidates(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
 ) -> None:
     one = write_skill("same", "First.")
@@ -249,7 +243,7 @@ def test_an_ambiguous_mention_names_its_candidates_and_copies_are_one(
     [("disable", "alpha"), ("deny", "alpha"), ("roots", "add", "."), ("trust",)],
     ids=lambda command: command[0],
 )
-def test_in_a_hub_that_others_may_write_a_command_fails_and_skills_are_still_served(
+def test_a_hub_that_others_may_write_is_not_changed(
     skillhub: Skillhub, two: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     brought = tmp_path / "project" / ".agents" / "skills" / "gamma"

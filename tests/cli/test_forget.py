@@ -26,7 +26,7 @@ def states(database: str) -> bytes:
     return b"".join(file.read_bytes() for file in Path(database).parent.glob("index_state*"))
 
 
-def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: Skillhub, gone: Path) -> None:
+def test_only_a_root_that_is_gone_is_a_warning(skillhub: Skillhub, gone: Path) -> None:
     there = skillhub("doctor", "--json").json
     (told,) = there["unused_roots"]
     assert (told["path"], told["there"], told["skills"]) == (str(gone), True, 1)
@@ -36,7 +36,7 @@ def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: S
     assert f"skillhub index --forget {gone}" in json.dumps(skillhub("doctor", "--json").json["warnings"])
 
 
-def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
+def test_a_root_is_listed_and_forgotten_with_its_caches(
     skillhub: Skillhub, gone: Path, hub_environment: dict[str, str]
 ) -> None:
     database = hub_environment["DB_PATH"]
@@ -53,7 +53,7 @@ def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
     assert [one["name"] for one in skillhub("list", "--json").json["skills"]] == ["ours"]
 
 
-def test_a_root_in_use_and_one_of_no_such_name_are_refused(skillhub: Skillhub, gone: Path, skills_dir: Path) -> None:
+def test_roots_in_use_and_unknown_roots_are_not_forgotten(skillhub: Skillhub, gone: Path, skills_dir: Path) -> None:
     used = skillhub("index", "--forget", str(skills_dir))
     assert (used.code, str(skills_dir) in used.err) == (2, True)
     mistyped = skillhub("index", "--forget", f"{gone}s")

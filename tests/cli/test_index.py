@@ -40,7 +40,7 @@ def names(done: Any) -> list[str]:
 
 
 @pytest.mark.acceptance("S2-53", "S2-54")
-def test_the_report_says_what_was_found_served_shadowed_and_refused(
+def test_the_report_counts_found_served_shadowed_and_refused_skills(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("good")
@@ -65,7 +65,7 @@ def test_the_report_says_what_was_found_served_shadowed_and_refused(
 
 
 @pytest.mark.parametrize("command", [("index",), ("search", "good"), ("--reindex",), ("list",)], ids=" ".join)
-def test_a_directory_of_something_else_is_no_place_for_an_index(
+def test_a_directory_with_other_files_is_refused_as_index(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     write_skill("good")
@@ -86,9 +86,7 @@ def test_a_directory_of_something_else_is_no_place_for_an_index(
 
 
 @pytest.mark.acceptance("S2-56", "S2-60")
-def test_keys_that_are_not_the_specifications_are_reported_and_refused_only_when_strict(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_unknown_keys_are_reported_and_refused_only_when_strict(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("good", extra="license: MIT\nallowed-tools: Read\ncompatibility: any\nmetadata: {a: b}")
     write_skill("wild", extra="runtime: python\nrequires_setup: true")
     report = skillhub("index", "--json").json
@@ -119,7 +117,7 @@ def test_the_state_beside_the_database_describes_every_file(
 
 
 @pytest.mark.acceptance("S2-48")
-def test_the_hash_changes_with_place_time_and_content_and_with_nothing_else(
+def test_the_hash_covers_path_time_and_content_only(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, state_file: Path
 ) -> None:
     skill_file = write_skill("one", files={"notes.md": "x"}) / "SKILL.md"
@@ -142,7 +140,7 @@ def test_the_hash_changes_with_place_time_and_content_and_with_nothing_else(
 
 
 @pytest.mark.acceptance("S2-49", "S2-50")
-def test_new_edited_and_removed_skills_are_noticed_and_nothing_is_written_without_a_change(
+def test_only_changed_skills_are_written(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, state_file: Path
 ) -> None:
     def index() -> tuple[object, ...]:
@@ -165,23 +163,6 @@ def test_new_edited_and_removed_skills_are_noticed_and_nothing_is_written_withou
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-50")
-def test_a_missing_state_and_another_schema_rebuild(
-    skillhub: Skillhub, write_skill: SkillWriter, state_file: Path
-) -> None:
-    write_skill("one")
-    skillhub("index")
-    state = json.loads(state_file.read_text(encoding="utf-8"))
-    state_file.write_text(json.dumps({**state, "schema": 0}), encoding="utf-8")
-    facts = skillhub("index", "--json").json["index"]
-    assert (facts["rebuilt"], facts["written"]) == (True, 1)
-    assert facts["reason"] == "there is no index yet"
-    state_file.unlink()
-    facts = skillhub("index", "--json").json["index"]
-    assert (facts["rebuilt"], facts["reason"]) == (True, "there is no index yet")
-
-
-@pytest.mark.slow
-@pytest.mark.acceptance("S2-50")
 def test_another_provider_or_model_is_indexed_once(
     skillhub: Skillhub, write_skill: SkillWriter, api: EmbeddingApi
 ) -> None:
@@ -197,7 +178,7 @@ def test_another_provider_or_model_is_indexed_once(
 
 
 @pytest.mark.acceptance("S2-51")
-def test_reindex_rebuilds_what_did_not_change_reports_and_exits(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_reindex_rebuilds_everything_and_exits(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one")
     skillhub("index")
     done = skillhub("--reindex")
@@ -221,7 +202,7 @@ def test_reindex_with_a_transport_rebuilds_and_then_serves(
 
 @pytest.mark.acceptance("S2-52")
 @pytest.mark.parametrize("way", ["option", "variable"])
-def test_looking_for_changes_can_be_switched_off(skillhub: Skillhub, write_skill: SkillWriter, way: str) -> None:
+def test_the_check_for_changes_can_be_skipped(skillhub: Skillhub, write_skill: SkillWriter, way: str) -> None:
     option = ["--skip-auto-reindex"] if way == "option" else []
     environment = {} if option else {"SKILLHUB_SKIP_AUTO_REINDEX": "1"}
     write_skill("painter", "Paints walls.")
@@ -233,7 +214,7 @@ def test_looking_for_changes_can_be_switched_off(skillhub: Skillhub, write_skill
 
 
 @pytest.mark.acceptance("S2-52")
-def test_without_an_index_a_skipped_check_says_how_to_make_one(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_skipped_check_without_an_index_names_the_command(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one")
     done = skillhub("search", "one", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1")
     assert (done.code, done.out, done.error["code"]) == (1, "", "INDEX_UNAVAILABLE")
@@ -242,15 +223,7 @@ def test_without_an_index_a_skipped_check_says_how_to_make_one(skillhub: Skillhu
     assert names(skillhub("search", "one", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1")) == ["one"]
 
 
-def test_asking_for_the_index_looks_even_where_servers_do_not(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("one")
-    skillhub("index")
-    write_skill("two")
-    facts = skillhub("index", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1").json["index"]
-    assert (facts["reason"], facts["written"]) == ("skills changed", 1)
-
-
-def test_an_edit_that_kept_size_and_time_is_found(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_an_edit_that_keeps_size_and_time_is_found(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     skill_file = write_skill("one", "Reads PDF files.") / "SKILL.md"
     os.utime(skill_file, ns=LONG_AGO)
     skillhub("index")
@@ -260,7 +233,7 @@ def test_an_edit_that_kept_size_and_time_is_found(skillhub: Skillhub, write_skil
     assert skillhub("index", "--verify", "--json").json["index"] == UNCHANGED
 
 
-def test_verify_finds_rows_that_are_not_the_files(
+def test_verify_repairs_rows_that_differ_from_the_files(
     skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str, str], state_file: Path
 ) -> None:
     import lancedb
@@ -279,9 +252,7 @@ def test_verify_finds_rows_that_are_not_the_files(
     assert names(skillhub("search", "PDF", "--json")) == ["one"]
 
 
-def test_a_database_that_cannot_be_written_fails_and_claims_nothing(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_an_unwritable_database_is_an_error(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("one")
     (tmp_path / "file").write_text("not a directory", encoding="utf-8")
     database = tmp_path / "file" / "db"
@@ -294,7 +265,7 @@ def test_a_database_that_cannot_be_written_fails_and_claims_nothing(
     assert told.err.startswith(f"error: {done.error['message']}\n\nhint: ")
 
 
-def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_missing_skills_directory_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("index", "--skills-dir", tmp_path / "nowhere")
     assert done.code == 1
     assert f"{tmp_path}/nowhere does not exist; create it, or correct SKILLS_DIR" in done.out
@@ -303,7 +274,7 @@ def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_pat
     assert problem["fix"] == "create it, or correct SKILLS_DIR"
 
 
-def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals_alone_is_one(
+def test_an_empty_directory_succeeds_and_one_with_only_refused_skills_fails(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     skills_dir.mkdir(exist_ok=True)
@@ -319,7 +290,7 @@ def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals
 
 
 @pytest.mark.slow
-def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
+def test_skills_of_an_empty_directory_stay_known_until_forgotten(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     for name in ("one", "two"):

@@ -32,12 +32,12 @@ def test_skills_are_listed_by_name(skillhub: Skillhub, three: None) -> None:
 
 
 @pytest.mark.acceptance("S2-58", "S2-59")
-def test_core_skills_are_those_that_always_apply(skillhub: Skillhub, three: None) -> None:
+def test_core_lists_only_pinned_skills(skillhub: Skillhub, three: None) -> None:
     assert [skill["name"] for skill in skillhub("list", "--core", "--json").json["skills"]] == ["flat", "nested"]
 
 
 @pytest.mark.acceptance("S2-58")
-def test_a_category_is_listed_without_regard_to_case(skillhub: Skillhub, three: None, skills_dir: Path) -> None:
+def test_a_category_matches_in_any_case(skillhub: Skillhub, three: None, skills_dir: Path) -> None:
     (only,) = skillhub("list", "--category", "DOCS", "--json").json["skills"]
     assert only == {
         "name": "nested",
@@ -59,7 +59,7 @@ def test_a_category_is_listed_without_regard_to_case(skillhub: Skillhub, three: 
     }
 
 
-def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
+def test_a_shadowed_skill_follows_its_winner(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     second = tmp_path / "second"
@@ -75,7 +75,7 @@ def test_a_shadowed_skill_is_listed_after_its_winner_with_what_loads_it(
 
 
 @pytest.mark.acceptance("S3-30")
-def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_skills_hidden_from_models_or_users_are_marked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("for-people", "Is for people.", extra="disable-model-invocation: true")
     write_skill("for-models", "Is for models.", extra="user-invocable: false")
     assert skillhub("list").out == (
@@ -83,7 +83,7 @@ def test_a_person_sees_what_is_kept_from_models_and_from_callers(skillhub: Skill
     )
 
 
-def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, skills_dir: Path) -> None:
+def test_an_empty_library_succeeds_with_advice(skillhub: Skillhub, skills_dir: Path) -> None:
     skills_dir.mkdir(exist_ok=True)
     for command in (["list"], ["search", "x"], ["pick", "--list"]):
         done = skillhub(*command)
@@ -94,7 +94,7 @@ def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick", "--list"], ["search"]])
-def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_failure(
+def test_each_mistake_that_hides_every_skill_fails_with_its_fix(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, command: list[str]
 ) -> None:
     nowhere, file, refused = tmp_path / "nowhere", tmp_path / "file", tmp_path / "refused"
@@ -127,7 +127,7 @@ def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_fai
     )
 
 
-def test_a_misspelt_category_is_told_from_one_that_fits_nothing(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_an_unknown_category_suggests_a_similar_one(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("a", category="docs")
     write_skill("b", category="data")
     for command in (["list"], ["search", "x"]):
@@ -137,7 +137,7 @@ def test_a_misspelt_category_is_told_from_one_that_fits_nothing(skillhub: Skillh
         assert "categories: data, docs" in wrong.out
 
 
-def test_skills_that_were_switched_off_are_no_failure(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_disabled_skills_are_not_a_failure(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("a")
     skillhub("disable", "a")
     off = skillhub("list")

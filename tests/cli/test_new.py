@@ -22,9 +22,7 @@ class Typed(io.StringIO):
         return True
 
 
-def test_a_new_skill_is_valid_found_by_its_description_and_its_cost_is_told(
-    skillhub: Skillhub, skills_dir: Path
-) -> None:
+def test_a_new_skill_is_valid_found_and_its_cost_reported(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("new", "invoice-totals", "--description", DESCRIPTION, "--scripts", "--references", "--json")
     assert (done.code, done.err) == (0, "")
     told = done.json
@@ -60,7 +58,7 @@ def test_without_a_terminal_the_description_is_drafted_from_the_name(skillhub: S
     ],
     ids=["whole", "without a when", "end of input"],
 )
-def test_on_a_terminal_one_question_is_asked(
+def test_a_terminal_is_asked_for_the_description(
     skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch, answer: str, description: str
 ) -> None:
     asked = Typed()
@@ -73,7 +71,7 @@ def test_on_a_terminal_one_question_is_asked(
     assert f"description: {description}\n" in (skills_dir / "one" / "SKILL.md").read_text(encoding="utf-8")
 
 
-def test_a_rival_is_named_with_the_words_that_both_have(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_competing_skill_is_named(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("invoice-reader", DESCRIPTION.replace("invoices", "invoices and receipts"))
     write_skill("painter", "Paints walls. Use when a wall is bare.")
     done = skillhub("new", "invoice-totals", "--description", DESCRIPTION)
@@ -81,9 +79,7 @@ def test_a_rival_is_named_with_the_words_that_both_have(skillhub: Skillhub, writ
     assert "painter" not in done.out
 
 
-def test_a_name_that_breaks_the_rules_is_refused_with_the_one_that_does_not(
-    skillhub: Skillhub, skills_dir: Path
-) -> None:
+def test_an_invalid_name_is_refused_with_a_valid_one(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("new", "Chat with PDF")
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("hint: skillhub new chat-with-pdf\n")
@@ -93,9 +89,7 @@ def test_a_name_that_breaks_the_rules_is_refused_with_the_one_that_does_not(
 
 
 @pytest.mark.parametrize(("name", "offered"), [("con", "con-skill"), ("LPT9", "lpt9-skill"), ("aux", "aux-skill")])
-def test_a_name_that_no_directory_has_on_windows_is_refused_with_one_that_any_has(
-    skillhub: Skillhub, skills_dir: Path, name: str, offered: str
-) -> None:
+def test_device_names_of_windows_are_refused(skillhub: Skillhub, skills_dir: Path, name: str, offered: str) -> None:
     """It was written, and no archive or repository with it could be installed from."""
     refused = skillhub("new", name, "--description", DESCRIPTION)
     assert refused.code == 2
@@ -104,7 +98,7 @@ def test_a_name_that_no_directory_has_on_windows_is_refused_with_one_that_any_ha
     assert skillhub("new", offered, "--description", DESCRIPTION).code == 0
 
 
-def test_nothing_is_overwritten_and_nobody_is_asked_before(
+def test_an_existing_skill_is_not_overwritten(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("one", "Mine.")
@@ -118,7 +112,7 @@ def test_nothing_is_overwritten_and_nobody_is_asked_before(
 
 
 @pytest.mark.parametrize("template", [[], ["--from-template", "csv-profiler"]])
-def test_a_description_that_a_strict_registry_would_refuse_is_refused(
+def test_a_description_for_a_strict_registry_is_required(
     skillhub: Skillhub, skills_dir: Path, template: list[str]
 ) -> None:
     done = skillhub("new", "one", *template, "--description", "<b>x</b> Use when x")
@@ -134,22 +128,20 @@ def test_a_description_that_a_strict_registry_would_refuse_is_refused(
     assert skillhub("call", "build_index").json["report"]["valid"] == 1
 
 
-def test_a_skill_that_does_not_fit_is_a_failure_and_nothing_of_it_is_left(
-    no_larger_files: Callable[[int], Skillhub], skills_dir: Path
-) -> None:
+def test_a_failed_write_leaves_nothing(no_larger_files: Callable[[int], Skillhub], skills_dir: Path) -> None:
     done = no_larger_files(10)("new", "one", "--description", DESCRIPTION, "--json")
     assert (done.code, done.error["code"]) == (1, "LIBRARY_UNWRITABLE")
     assert done.error["hint"] == "--skills-dir DIR writes it elsewhere"
     assert list(skills_dir.iterdir()) == []
 
 
-def test_a_skill_that_nothing_serves_says_what_would_serve_it(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_an_unserved_skill_names_what_would_serve_it(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("new", "one", "--skills-dir", tmp_path / "elsewhere", "--json")
     assert (done.code, done.json["served"], done.json["rank"]) == (0, False, None)
     assert done.json["serve_with"] == f"add {tmp_path / 'elsewhere'} to SKILLS_DIR"
 
 
-def test_a_skill_of_the_project_says_that_a_given_directory_leaves_it_out(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_project_skill_reports_that_skills_dir_excludes_it(skillhub: Skillhub, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     place = project / ".agents" / "skills"
@@ -160,20 +152,20 @@ def test_a_skill_of_the_project_says_that_a_given_directory_leaves_it_out(skillh
     assert skillhub("new", "three", "--project", "--skills-dir", project).code == 2
 
 
-def test_another_skill_of_the_name_is_told(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+def test_a_shadowing_skill_is_reported(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     theirs = write_skill("one", "Theirs. Use when they ask.", root=tmp_path / "first")
     both = f"{tmp_path / 'first'}:{tmp_path / 'second'}"
     done = skillhub("new", "one", "--skills-dir", tmp_path / "second", "--json", SKILLS_DIR=both)
     assert (done.json["served"], done.json["shadowed_by"]) == (False, str(theirs))
 
 
-def test_a_skill_that_a_filter_leaves_out_is_not_said_to_be_found(skillhub: Skillhub) -> None:
+def test_a_filtered_skill_is_not_reported_as_found(skillhub: Skillhub) -> None:
     done = skillhub("new", "one", SKILLHUB_ENABLED_SKILLS="other")
     assert done.code == 0
     assert "skillhub why one" in done.out
 
 
-def test_the_examples_are_listed_and_one_is_copied_with_its_files(skillhub: Skillhub, skills_dir: Path) -> None:
+def test_an_example_is_copied_with_its_files(skillhub: Skillhub, skills_dir: Path) -> None:
     listed = skillhub("new", "--from-template", "--json").json["examples"]
     assert [one["name"] for one in listed] == [one.name for one in examples()]
     assert "csv-profiler  " in skillhub("new", "mine", "--from-template").out
@@ -189,18 +181,7 @@ def test_the_examples_are_listed_and_one_is_copied_with_its_files(skillhub: Skil
     assert skillhub("validate", skills_dir, "--fail-on", "note").code == 0
 
 
-def test_an_example_that_is_none_is_refused(skillhub: Skillhub) -> None:
-    done = skillhub("new", "mine", "--from-template", "csv-profilr")
-    assert (done.code, done.err) == (
-        2,
-        "error: --from-template 'csv-profilr' is not an example\n\nhint: did you mean 'csv-profiler'?\n",
-    )
-    assert skillhub("new", "mine", "--from-template", "csv-profiler", "--scripts").code == 2
-
-
-def test_a_skill_is_written_and_told_even_where_it_cannot_be_looked_up(
-    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
-) -> None:
+def test_a_failed_look_up_is_reported_after_writing(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text("broken")
     done = skillhub("new", "one", **own_rules(tmp_path / "rules.json"))
     assert done.code == 0
@@ -208,5 +189,5 @@ def test_a_skill_is_written_and_told_even_where_it_cannot_be_looked_up(
     assert "found     not known: " in done.out
 
 
-def test_a_new_skill_is_looked_up_even_where_servers_do_not_look_for_changes(skillhub: Skillhub) -> None:
+def test_the_look_up_ignores_skip_auto_reindex(skillhub: Skillhub) -> None:
     assert skillhub("new", "one", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1").json["rank"] == 1

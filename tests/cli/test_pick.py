@@ -17,7 +17,7 @@ def view(skillhub: Skillhub, write_skill: SkillWriter, project: Path) -> dict[st
 
 
 @pytest.mark.acceptance("S0-83", "S0-84", "S0-85", "S0-86")
-def test_without_a_terminal_the_skills_are_lines(skillhub: Skillhub, view: dict[str, str]) -> None:
+def test_list_prints_a_line_for_each_skill(skillhub: Skillhub, view: dict[str, str]) -> None:
     assert skillhub("pick", "--list", **view).out == (
         "pdf (off)  user  Reads PDFs; knows review forms.\nrepo-review  repo  Review PRs.\n2 of 2 skills, 1 not on\n"
     )
@@ -37,19 +37,19 @@ def test_without_a_terminal_the_skills_are_lines(skillhub: Skillhub, view: dict[
         ("zzz", []),
     ],
 )
-def test_words_are_looked_for_in_name_description_and_path(
+def test_words_match_names_descriptions_and_paths(
     skillhub: Skillhub, view: dict[str, str], typed: str, names: list[str]
 ) -> None:
     assert [one["name"] for one in skillhub("pick", typed, "--json", **view).json["skills"]] == names
 
 
-def test_without_any_skills_it_says_how_to_get_some(skillhub: Skillhub) -> None:
+def test_without_skills_advice_is_printed(skillhub: Skillhub) -> None:
     assert "put a folder with a SKILL.md there" in skillhub("pick", "--list").out
     none = skillhub("pick", "--json").json
     assert (none["skills"], none["count"], none["total"], len(none["problems"])) == ([], 0, 0, 1)
 
 
-def test_without_a_terminal_it_says_what_prints_skills(skillhub: Skillhub) -> None:
+def test_without_a_terminal_the_list_option_is_suggested(skillhub: Skillhub) -> None:
     done = skillhub("pick")
     assert (done.code, done.out) == (1, "")
     assert "stdin or stderr is redirected" in done.err

@@ -38,29 +38,27 @@ def test_a_first_rule_changes_only_what_it_names(skillhub: Skillhub, own: Path) 
     assert skillhub("allow", "--json").json["others"] == {"load": "confirm", "run": "confirm"}
 
 
-def test_what_applies_to_the_others_can_be_set_alone(skillhub: Skillhub, own: Path) -> None:
+def test_the_default_for_others_can_be_set_alone(skillhub: Skillhub, own: Path) -> None:
     assert skillhub("allow", "--others", "ask").code == 0
     assert json.loads(own.read_text(encoding="utf-8")) == {"permissions": {"others": "confirm"}}
     assert skillhub("allow").out.endswith("Every skill requires your consent.\n")
 
 
-def test_a_rule_for_a_name_that_no_skill_has_is_saved_with_a_warning(skillhub: Skillhub) -> None:
+def test_a_rule_for_an_unknown_name_is_saved_with_a_warning(skillhub: Skillhub) -> None:
     done = skillhub("deny", "alhpa")
     assert done.code == 0
     assert "warning: no skill matches 'alhpa' (did you mean 'alpha'?)\n" in done.err
     assert "deny     skill_load alhpa" in skillhub("allow").out
 
 
-def test_forgetting_a_rule_that_is_not_there_names_the_nearest(skillhub: Skillhub) -> None:
+def test_forgetting_an_unknown_rule_names_the_nearest(skillhub: Skillhub) -> None:
     skillhub("deny", "alpha")
     done = skillhub("deny", "--forget", "alhpa", "--json")
     assert (done.code, done.error["hint"]) == (2, "did you mean 'alpha'?")
     assert skillhub("deny", "--forget", "alpha").out.startswith("removed deny skill_load alpha from ")
 
 
-def test_a_rule_to_run_is_about_the_present_files_and_says_when_they_changed(
-    skillhub: Skillhub, own: Path, skills_dir: Path
-) -> None:
+def test_a_rule_for_commands_is_for_the_present_files(skillhub: Skillhub, own: Path, skills_dir: Path) -> None:
     assert skillhub("allow", "alpha", "--network").code == 0
     (rule,) = json.loads(own.read_text(encoding="utf-8"))["permissions"]["allow"]
     digest = skill_digest(str(skills_dir / "alpha"))
@@ -85,7 +83,7 @@ def test_allowing_commands_without_a_name_asks_for_the_skill(
 
 
 @pytest.mark.acceptance("S0-62")
-def test_a_denial_of_the_project_still_counts_and_is_reported(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_denial_of_the_project_is_reported(skillhub: Skillhub, tmp_path: Path) -> None:
     repo = tmp_path.resolve() / "repo"
     (repo / ".git").mkdir(parents=True)
     (repo / ".skillhub").mkdir()
@@ -96,7 +94,7 @@ def test_a_denial_of_the_project_still_counts_and_is_reported(skillhub: Skillhub
     assert "cannot be used: " in skillhub("allow", "--cwd", repo).out
 
 
-def test_a_group_is_denied_as_one_and_forgotten_as_one(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_group_is_denied_and_forgotten_as_one(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     for name in ("pdf-forms", "pdf-merge", "notes"):
         write_skill(name)
     done = skillhub("deny", "pdf-*", "--json")

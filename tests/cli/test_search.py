@@ -23,7 +23,7 @@ def test_hits_are_printed_best_first_with_score_category_and_one_line(
     assert also_described.strip() == "Turns paper into PDF."
 
 
-def test_a_switched_skills_directory_is_searched_where_it_leads_now(
+def test_a_switched_link_to_the_skills_is_followed_at_once(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for number in range(3):
@@ -33,33 +33,6 @@ def test_a_switched_skills_directory_is_searched_where_it_leads_now(
         switch(tmp_path / "current", Path(str(number)))
         done = skillhub("search", "walruses", "--skills-dir", str(tmp_path / "current"))
         assert f"revision{number}" in done.out
-
-
-def test_json_carries_what_a_script_needs(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    directory = write_skill("pdf-reader", "Reads PDF files.", category="docs")
-    write_skill("painter", "Paints walls.")
-    answer = skillhub("search", "PDF", "--json").json
-    score = answer["skills"][0].pop("score")
-    assert 0 < score <= 1
-    assert answer == {
-        "skills": [
-            {
-                "name": "pdf-reader",
-                "description": "Reads PDF files.",
-                "category": "docs",
-                "trust": "own",
-                "reason": "text",
-                "matched": ["PDF"],
-                "path": str(directory.resolve()),
-                "copies": [],
-                "explanation": [],
-            }
-        ],
-        "confident": True,
-        "searched": 2,
-        "considered": 1,
-        "facets": None,
-    }
 
 
 def test_limit_and_category_narrow_the_hits(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -83,12 +56,7 @@ def test_nothing_that_fits_is_an_answer(skillhub: Skillhub, write_skill: SkillWr
     }
 
 
-def test_words_after_two_hyphens_are_words(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("painter", "Paints walls with --force.")
-    assert "painter" in skillhub("search", "--", "--force").out
-
-
-def test_near_misses_are_called_so(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_near_misses_are_labelled(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     for number in range(7):
         write_skill(f"painter-{number}", f"Paints walls in colour number {number}.")
     vague = ("search", "sing", "serenades", "about", "lonely", "mountains", "and", "walls")
@@ -101,7 +69,7 @@ def test_near_misses_are_called_so(skillhub: Skillhub, write_skill: SkillWriter)
     assert len(skillhub(*vague, "--json", SEARCH_CONFIDENCE="0").json["skills"]) == 7
 
 
-def test_each_hit_says_on_request_what_it_was_found_by(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_explain_prints_why_each_hit_matched(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("invoices", "Sorts invoices.", body="Rechnung means invoice.\n")
     write_skill("painter", "Paints walls.")
     done = skillhub("search", "--explain", "die", "Rechnungen", "und", "walls")
@@ -112,7 +80,7 @@ def test_each_hit_says_on_request_what_it_was_found_by(skillhub: Skillhub, write
     assert [part.split(" in ")[1] for part in parts] == ["name, description, body"]
 
 
-def test_without_words_what_there_is_is_listed(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_without_words_every_skill_is_listed(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf-reader", "Reads PDF files.", category="docs", tags="a, b")
     write_skill("painter", "Paints walls.", tags="b")
     done = skillhub("search")
@@ -128,7 +96,7 @@ def test_without_words_what_there_is_is_listed(skillhub: Skillhub, write_skill: 
     ]
 
 
-def test_copies_are_named_beside_the_one_that_they_copy(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_copies_are_merged_into_one_hit(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     text = "Extract tables, figures and footnotes from scanned annual reports of public companies."
     write_skill("reports", text, body="Step by step. " * 30)
     write_skill("reports-too", text, body="Step by step. " * 31)
@@ -137,7 +105,7 @@ def test_copies_are_named_beside_the_one_that_they_copy(skillhub: Skillhub, writ
     assert "      also as reports-too\n" in skillhub("search", "tables from annual reports").out
 
 
-def test_a_limit_out_of_bounds_is_misuse(skillhub: Skillhub) -> None:
+def test_a_limit_must_be_a_positive_whole_number(skillhub: Skillhub) -> None:
     assert skillhub("search", "x", "--limit", "0").err.startswith("error: --limit must be at least 1, not 0\n")
     assert skillhub("search", "x", "--limit", "ten").err.startswith(
         "error: --limit must be a whole number, not 'ten'\n"

@@ -9,9 +9,7 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
 
-def test_what_is_known_of_a_skill_is_printed_and_then_its_whole_body(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_metadata_is_printed_before_the_whole_body(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     body = "# Steps\n\n---\n" + "one more line\n" * 10_000
     directory = write_skill(
         "one", "Does\n  one thing.", body=body, category="Docs", tags="a, b", files={"notes/a.md": "x"}
@@ -33,7 +31,7 @@ def test_what_is_known_of_a_skill_is_printed_and_then_its_whole_body(
 
 
 @pytest.mark.acceptance("S2-57", "S2-60")
-def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_json_has_every_field_and_unknown_keys_are_diagnosed(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     old = "allowed-tools: Bash(git:*), Read\nlicense: MIT\ncompatibility: any\nruntime: python\nrequires_setup: true"
     directory = write_skill("one", "Does one thing.", body="Do it.\n", extra=old)
     assert skillhub("show", "one", "--json").json == {
@@ -72,13 +70,13 @@ def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, 
     }
 
 
-def test_a_broken_rule_is_shown_with_its_line_and_what_mends_it(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_violation_is_shown_with_its_line_and_fix(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one", extra="homepage: https://x.y")
     told = skillhub("show", "one").out
     assert "error:         'homepage' is not a specified key (line 4); move it under metadata, unless a host" in told
 
 
-def test_a_name_that_is_nearly_right_is_guessed(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_similar_name_is_suggested(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf-reader")
     done = skillhub("show", "pdf-raeder")
     assert (done.code, done.out) == (1, "")
@@ -92,25 +90,9 @@ def test_a_skill_that_is_not_enabled_is_not_shown(skillhub: Skillhub, write_skil
     assert (done.error["code"], done.error["setting"]) == ("SKILL_DISABLED", "SKILLHUB_ENABLED_SKILLS")
 
 
-def test_where_nothing_is_served_the_cause_is_told_with_its_path(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    missing = skillhub("show", "any", SKILLS_DIR=str(tmp_path / "missing"))
-    assert missing.code == 1
-    assert f"{tmp_path}/missing does not exist; create it, or correct SKILLS_DIR" in missing.err
-    silent = write_skill("silent", frontmatter="name: silent\ndescription:")
-    refused = skillhub("show", "silent")
-    assert "refused at line 3: there is no description (description-missing)" in refused.err
-    assert f"({silent}/SKILL.md)" in refused.err
-    other = skillhub("show", "any", "--json")
-    assert f"{silent}/SKILL.md:3 is refused" in other.error["hint"]
-    write_skill("good")
-    assert "is refused" not in skillhub("show", "any").err
-
-
 @pytest.mark.parametrize("typed", ["./one", "sub/../one", "one/SKILL.md", "./one/SKILL.md", "~/skills/one"])
 @pytest.mark.parametrize("command", ["show", "disable", "why"])
-def test_a_path_that_begins_in_the_working_directory_or_at_home_means_the_skill_there(
+def test_a_relative_or_home_path_names_a_skill(
     skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, command: str, typed: str
 ) -> None:
     directory = write_skill("named-otherwise", directory="one")
@@ -123,7 +105,7 @@ def test_a_path_that_begins_in_the_working_directory_or_at_home_means_the_skill_
     assert skillhub(command, ".").code == 0
 
 
-def test_a_name_means_the_skill_where_a_directory_has_it_too_or_there_is_no_working_directory(
+def test_a_bare_name_is_never_a_directory(
     skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     directory = write_skill("one")
@@ -136,7 +118,7 @@ def test_a_name_means_the_skill_where_a_directory_has_it_too_or_there_is_no_work
     assert skillhub("show", "./one").code == 1
 
 
-def test_nothing_for_a_name_is_told_in_the_words_of_a_shell(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_an_empty_name_is_a_usage_error(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one")
     for arguments in (
         ["show", ""],
@@ -148,14 +130,8 @@ def test_nothing_for_a_name_is_told_in_the_words_of_a_shell(skillhub: Skillhub, 
         assert (done.code, done.err) == (2, "error: NAME is empty\n\nhint: `skillhub list` has the names\n")
 
 
-def test_what_an_error_has_no_room_for_a_command_of_a_shell_finds(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    for number in range(21):
-        write_skill(f"number-{number}")
-    assert skillhub("show", "zzz").err.endswith(" and 1 more, which `skillhub search` finds\n")
-
-
 @pytest.mark.parametrize("name", ["./local", "~/of a home", ".net tools", "a/b", "/not/there", "-dash", "SKILL.md"])
-def test_every_name_that_a_client_may_ask_for_is_shown(skillhub: Skillhub, write_skill: SkillWriter, name: str) -> None:
+def test_odd_names_are_shown(skillhub: Skillhub, write_skill: SkillWriter, name: str) -> None:
     write_skill("odd", frontmatter=f"name: '{name}'\ndescription: Has an odd name.", body="Of the odd one.")
     done = skillhub("show", "--", name)
     assert done.err == ""

@@ -33,7 +33,7 @@ def here(repo: Path) -> tuple[str | Path, ...]:
     return ("--cwd", repo, "--roots", "project,hub")
 
 
-def test_it_shows_what_trusting_changes_and_records_nothing_unasked(
+def test_the_effects_of_trust_are_shown_and_nothing_is_recorded_without_consent(
     skillhub: Skillhub, repo: Path, record: Path, skills_dir: Path
 ) -> None:
     (repo / ".skillhub").mkdir()
@@ -59,7 +59,7 @@ def test_it_shows_what_trusting_changes_and_records_nothing_unasked(
     assert not record.exists()
 
 
-def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Path, record: Path) -> None:
+def test_yes_records_trust_and_revoke_removes_it(skillhub: Skillhub, repo: Path, record: Path) -> None:
     done = skillhub("trust", "--yes", *here(repo))
     assert (done.code, done.err) == (0, "")
     assert done.out.endswith("Trusted, until a file of it changes: recorded in ~/.skillhub/trust.json\n")
@@ -75,7 +75,7 @@ def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Pat
 
 
 @pytest.mark.parametrize("way", ["skill", "root"])
-def test_a_link_out_of_the_project_is_served_while_it_is_trusted(
+def test_links_out_of_a_project_are_followed_while_it_is_trusted(
     skillhub: Skillhub, repo: Path, tmp_path: Path, write_skill: SkillWriter, way: str
 ) -> None:
     far, skills = write_skill("far", body="Far.\n", root=tmp_path / "far"), repo / ".agents" / "skills"
@@ -104,9 +104,7 @@ def test_a_link_out_of_the_project_is_served_while_it_is_trusted(
     assert skillhub("show", "far", *here(repo)).code == 1
 
 
-def test_a_project_that_is_gone_can_be_revoked_and_a_mistyped_one_is_told(
-    skillhub: Skillhub, repo: Path, record: Path
-) -> None:
+def test_a_removed_project_can_be_revoked(skillhub: Skillhub, repo: Path, record: Path) -> None:
     skillhub("trust", "--yes", *here(repo))
     repo.rename(repo.with_name("moved"))
     assert skillhub("trust", "--revoke", repo).out == f"{repo} is no longer trusted\n"
@@ -115,7 +113,7 @@ def test_a_project_that_is_gone_can_be_revoked_and_a_mistyped_one_is_told(
     assert f"DIR {str(repo)!r} is not a directory" in done.err
 
 
-def test_as_json_it_has_what_is_shown_and_asks_nothing(skillhub: Skillhub, repo: Path, skills_dir: Path) -> None:
+def test_json_asks_nothing(skillhub: Skillhub, repo: Path, skills_dir: Path) -> None:
     shown = skillhub("trust", "--json", *here(repo)).json
     (place,) = shown["places"]
     assert (shown["project"], shown["trust"], shown["mode"], shown["recorded"]) == (
@@ -132,9 +130,7 @@ def test_as_json_it_has_what_is_shown_and_asks_nothing(skillhub: Skillhub, repo:
     assert skillhub("trust", "--yes", "--json", *here(repo)).json["recorded"] is True
 
 
-def test_what_cannot_be_read_whole_is_not_recorded_and_the_command_says_so(
-    skillhub: Skillhub, repo: Path, record: Path
-) -> None:
+def test_an_unreadable_project_cannot_be_trusted(skillhub: Skillhub, repo: Path, record: Path) -> None:
     (repo / ".skillhub" / "permissions.json").mkdir(parents=True)
     done = skillhub("trust", "--yes", *here(repo))
     assert "not to be trusted: '.skillhub/permissions.json' cannot be read: Is a directory\n" in done.out
@@ -142,23 +138,10 @@ def test_what_cannot_be_read_whole_is_not_recorded_and_the_command_says_so(
     assert not record.exists()
 
 
-def test_a_project_without_skills_has_nothing_to_trust(skillhub: Skillhub, tmp_path: Path) -> None:
-    (tmp_path / "bare" / ".git").mkdir(parents=True)
-    done = skillhub("trust", tmp_path / "bare", "--roots", "project,hub")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.endswith("  brings no skill: there is nothing to trust\n")
-
-
-def test_it_is_for_the_agent_context_tools_too_where_the_hub_does_not_search_the_project(
-    skillhub: Skillhub, repo: Path
-) -> None:
-    assert "2 skills, awaiting trust" in skillhub("trust", "--cwd", repo).out
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="this system has no pseudo-terminals")
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 1)])
-def test_a_person_on_a_terminal_is_asked_after_they_were_shown(
+def test_a_terminal_is_asked(
     hub_environment: dict[str, str], repo: Path, record: Path, answer: bytes, code: int
 ) -> None:
     pty = pytest.importorskip("pty")
@@ -176,7 +159,7 @@ def test_a_person_on_a_terminal_is_asked_after_they_were_shown(
     assert record.exists() is (code == 0)
 
 
-def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: Skillhub, repo: Path) -> None:
+def test_every_listing_marks_skills_that_await_trust(skillhub: Skillhub, repo: Path) -> None:
     listed = skillhub("list", *here(repo))
     assert "obey  project  (awaits trust) Always.\n" in listed.out
     assert "2 skills of this project awaiting trust: `skillhub trust` shows them\n" in listed.err
@@ -196,7 +179,7 @@ def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: S
     assert "obey  project  (left out, awaits trust) Always.\n" in left_out.out
 
 
-def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_mends(
+def test_doctor_reports_an_invalid_record_and_invalid_project_rules(
     skillhub: Skillhub, repo: Path, record: Path
 ) -> None:
     record.parent.mkdir(exist_ok=True)
@@ -220,7 +203,7 @@ def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_men
 
 
 @pytest.mark.acceptance("S3-18")
-def test_once_it_is_trusted_the_project_comes_before_the_user_and_the_hub(skillhub: Skillhub, repo: Path) -> None:
+def test_a_trusted_project_wins_names(skillhub: Skillhub, repo: Path) -> None:
     def served() -> dict[str, str]:
         return {one["name"]: one["source"] for one in skillhub("call", "build_index", *here(repo)).json["skills"]}
 
@@ -229,7 +212,7 @@ def test_once_it_is_trusted_the_project_comes_before_the_user_and_the_hub(skillh
     assert served()["commit"] == "project"
 
 
-def test_what_its_project_denies_a_person_switches_on_for_themselves(skillhub: Skillhub, repo: Path) -> None:
+def test_the_user_can_enable_a_skill_that_its_project_denies(skillhub: Skillhub, repo: Path) -> None:
     (repo / ".skillhub").mkdir()
     deny = '{"permissions": {"deny": [{"tool": "load_skill"}]}}'
     (repo / ".skillhub" / "permissions.json").write_text(deny, encoding="utf-8")
@@ -241,9 +224,7 @@ def test_what_its_project_denies_a_person_switches_on_for_themselves(skillhub: S
     assert skillhub("show", "commit", *here(repo)).code == 0
 
 
-def test_a_skill_that_is_switched_off_leaves_its_name_to_nobody_that_awaits_trust(
-    skillhub: Skillhub, repo: Path
-) -> None:
+def test_an_untrusted_skill_does_not_take_the_name_of_a_disabled_one(skillhub: Skillhub, repo: Path) -> None:
     skillhub("disable", "commit@hub", *here(repo))
     assert skillhub("show", "commit", "--json", *here(repo)).error["code"] == "SKILL_DISABLED"
     assert "The project's." in skillhub("show", "commit@project", *here(repo)).out
@@ -251,7 +232,7 @@ def test_a_skill_that_is_switched_off_leaves_its_name_to_nobody_that_awaits_trus
     assert "The project's." in skillhub("show", "commit", *here(repo)).out
 
 
-def test_the_list_of_places_says_that_what_awaits_trust_comes_last(skillhub: Skillhub, repo: Path) -> None:
+def test_roots_lists_an_untrusted_project_last(skillhub: Skillhub, repo: Path) -> None:
     note = "./.agents/skills  (awaits trust, so it comes last: `skillhub trust`)\n"
     assert note in skillhub("roots", *here(repo)).out
     first = skillhub("roots", "--json", *here(repo)).json["places"][0]
@@ -260,17 +241,7 @@ def test_the_list_of_places_says_that_what_awaits_trust_comes_last(skillhub: Ski
     assert "awaits trust" not in skillhub("roots", *here(repo)).out
 
 
-def test_a_mention_of_a_name_means_the_persons_skill_until_the_project_is_trusted(
-    skillhub: Skillhub, repo: Path, skills_dir: Path
-) -> None:
-    resolved = skillhub("context", "resolve", "use $commit", "--json", *here(repo)).json
-    assert str(skills_dir.resolve() / "commit") in json.dumps(resolved)
-    assert str(repo) not in json.dumps(resolved)
-
-
-def test_a_name_that_looks_like_one_of_yours_is_marked(
-    skillhub: Skillhub, repo: Path, write_skill: SkillWriter
-) -> None:
+def test_a_look_alike_name_is_marked(skillhub: Skillhub, repo: Path, write_skill: SkillWriter) -> None:
     write_skill("deploy-tool", "Mine.")
     write_skill("deploy-to0l", "Theirs.", root=repo / ".agents" / "skills")
     shown = skillhub("trust", *here(repo)).out

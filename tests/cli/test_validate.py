@@ -17,9 +17,7 @@ from skillhub_mcp.cli.main import run
 from skillhub_mcp.skills.rules import RULES
 
 
-def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
-    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
-) -> None:
+def test_valid_skills_are_counted(skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("one")
     write_skill("two")
     done = skillhub("validate", str(skills_dir))
@@ -27,9 +25,7 @@ def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
     assert done.out == "2 skills: 2 valid; 0 errors, 0 warnings, 0 notes\n"
 
 
-def test_without_a_path_the_hubs_own_roots_are_checked_and_a_missing_one_is_a_failure(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_without_a_path_the_roots_are_checked(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     missing = skillhub("validate", SKILLS_DIR=str(tmp_path / "nowhere"))
     assert missing.code == 1
     assert "file-missing  does not exist; create it, or correct SKILLS_DIR\n" in missing.out
@@ -39,9 +35,7 @@ def test_without_a_path_the_hubs_own_roots_are_checked_and_a_missing_one_is_a_fa
 
 
 @pytest.mark.acceptance("S2-56")
-def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_a_violation_is_printed_with_its_place_and_fix(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     directory = write_skill("one", extra="homepage: x")
     done = skillhub("validate", str(directory))
     assert (done.code, done.err) == (1, "--fix may repair key-unknown; it shows the changes first\n")
@@ -68,28 +62,28 @@ def test_paths_are_relative_to_the_working_directory(
 
 
 @pytest.fixture
-def three_hundred(write_skill: SkillWriter, skills_dir: Path) -> Path:
-    for number in range(300):
-        write_skill(f"skill-{number:03}", "Paints walls.", extra="model: opus\nhomepage: x\nruntime: node")
+def many(write_skill: SkillWriter, skills_dir: Path) -> Path:
+    for number in range(60):
+        write_skill(f"skill-{number}", "Paints walls.", extra="model: opus\nhomepage: x\nruntime: node")
     return skills_dir
 
 
-def test_three_hundred_skills_fit_a_screen_unless_all_is_wanted(skillhub: Skillhub, three_hundred: Path) -> None:
-    done = skillhub("validate", str(three_hundred))
+def test_many_findings_fit_a_screen_unless_full(skillhub: Skillhub, many: Path) -> None:
+    done = skillhub("validate", str(many))
     lines = done.out.splitlines()
     assert len(lines) < 40
     assert "more files: --full" in done.out
-    assert lines[-1] == "300 skills: 0 valid, 300 invalid; 900 errors, 0 warnings, 300 notes"
+    assert lines[-1] == "60 skills: 0 valid, 60 invalid; 180 errors, 0 warnings, 60 notes"
     assert [line.split()[:3] for line in lines[-5:-2]] == [
-        ["600", "error", "key-unknown"],
-        ["300", "error", "key-extension"],
-        ["300", "note", "description-when"],
+        ["120", "error", "key-unknown"],
+        ["60", "error", "key-extension"],
+        ["60", "note", "description-when"],
     ]
-    small = skillhub("validate", str(three_hundred), LINES="24", COLUMNS="200").out.splitlines()
+    small = skillhub("validate", str(many), LINES="24", COLUMNS="200").out.splitlines()
     assert len(small) < 24
-    full = skillhub("validate", str(three_hundred), "--full").out
-    assert full.count("SKILL.md\n") == 300
-    assert full.count("key-extension") == 301
+    full = skillhub("validate", str(many), "--full").out
+    assert full.count("SKILL.md\n") == 60
+    assert full.count("key-extension") == 61
 
 
 def test_rules_can_be_selected_and_ignored_in_every_format(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -115,13 +109,15 @@ def test_rules_can_be_selected_and_ignored_in_every_format(skillhub: Skillhub, w
 
 
 @pytest.mark.parametrize(("least", "code"), [("error", 0), ("warning", 0), ("note", 1)])
-def test_what_fails_can_be_chosen(skillhub: Skillhub, write_skill: SkillWriter, least: str, code: int) -> None:
+def test_fail_on_and_no_advice_decide_the_exit_code(
+    skillhub: Skillhub, write_skill: SkillWriter, least: str, code: int
+) -> None:
     directory = write_skill("one", "Paints walls.")
     assert skillhub("validate", str(directory), "--fail-on", least).code == code
     assert skillhub("validate", str(directory), "--fail-on", least, "--no-advice").code == 0
 
 
-def test_the_rules_are_listed_by_the_command_that_hints_name(skillhub: Skillhub) -> None:
+def test_rules_are_listed_with_their_fixes(skillhub: Skillhub) -> None:
     done = skillhub("validate", "--list-rules", "--select", "key-unknown,name")
     assert done.code == 0
     assert "key-unknown (error; specification)\n" in done.out
@@ -132,15 +128,7 @@ def test_the_rules_are_listed_by_the_command_that_hints_name(skillhub: Skillhub)
     assert skillhub("validate", "--select", "zzzzzz").err.endswith("hint: skillhub validate --list-rules\n")
 
 
-def test_sarif_is_printed_for_code_hosts(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    directory = write_skill("one", extra="homepage: x")
-    done = skillhub("validate", str(directory), "--sarif")
-    assert done.code == 1
-    (result,) = done.json["runs"][0]["results"]
-    assert (result["ruleId"], result["level"]) == ("key-unknown", "error")
-
-
-def test_a_path_that_is_not_there_is_a_finding_and_not_a_failure(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_missing_path_is_a_finding(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("validate", str(tmp_path / "none"))
     assert done.code == 1
     assert done.out.startswith(f"{tmp_path}/none\n   error   file-missing  the path does not exist\n")
@@ -160,7 +148,7 @@ def test_without_yes_a_fix_is_shown_and_not_written(skillhub: Skillhub, write_sk
     assert file.read_bytes() == before
 
 
-def test_with_yes_it_is_written_and_the_file_keeps_its_mode(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_yes_writes_the_fix_and_keeps_the_mode(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
     file = directory / "SKILL.md"
     file.chmod(0o640)
@@ -172,7 +160,7 @@ def test_with_yes_it_is_written_and_the_file_keeps_its_mode(skillhub: Skillhub, 
     assert "nothing can be fixed safely" in skillhub("validate", "--fix", str(directory)).out
 
 
-def test_a_file_that_cannot_be_written_keeps_no_other_from_its_fix(
+def test_an_unwritable_file_does_not_stop_other_fixes(
     no_larger_files: Callable[[int], Skillhub], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     frontmatter = "name: {}\ndescription: Foo: bar. Use when bar."
@@ -190,9 +178,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_its_fix(
         assert "description: 'Foo: bar. Use when bar.'" in (directory / "SKILL.md").read_text(encoding="utf-8")
 
 
-def test_a_file_outside_the_skill_is_not_fixed_through_a_link(
-    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
-) -> None:
+def test_a_fix_follows_no_link_out_of_the_skill(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("---\nname: One\ndescription: Use when due.\n---\n", encoding="utf-8")
     (skills_dir / "one").mkdir()
@@ -205,7 +191,7 @@ def test_a_file_outside_the_skill_is_not_fixed_through_a_link(
 @pytest.mark.parametrize(
     "options", [["--fix", "--json"], ["--full", "--sarif"], ["--fail-on", "all"], ["--select", "no"]]
 )
-def test_options_that_do_not_go_together_are_misuse(skillhub: Skillhub, options: list[str]) -> None:
+def test_conflicting_options_are_refused(skillhub: Skillhub, options: list[str]) -> None:
     assert skillhub("validate", *options).code == 2
 
 
@@ -218,7 +204,7 @@ def test_neither_the_server_nor_the_database_is_loaded(write_skill: SkillWriter)
     subprocess.run([sys.executable, "-c", script, str(directory)], check=True, capture_output=True, timeout=60)
 
 
-def test_the_project_has_a_hook_and_the_examples_keep_to_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_pre_commit_hook_accepts_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
     import yaml
 
     project = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_choices, own_file, own_rules
 
 
-def test_a_skill_that_is_served_is_told_with_its_place_and_what_it_shadows(
+def test_a_served_skill_names_its_place_and_what_it_shadows(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     winner, loser = write_skill("pdf", "First."), write_skill("pdf", "Second.", root=tmp_path / "second")
@@ -28,7 +28,7 @@ def test_a_skill_that_is_served_is_told_with_its_place_and_what_it_shadows(
         assert (account["verdict"], account["directory"], account["handle"]) == ("shadowed", str(loser), str(loser))
 
 
-def test_aliases_sources_and_relative_and_linked_paths_lead_to_the_skill(
+def test_aliases_sources_and_paths_find_the_skill(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = write_skill("Chat with PDF", directory="chat")
@@ -39,7 +39,7 @@ def test_aliases_sources_and_relative_and_linked_paths_lead_to_the_skill(
         assert (account["verdict"], account["directory"]) == ("served", str(chat)), asked
 
 
-def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file(
+def test_each_reason_against_serving_names_its_file_and_line(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("pdf")
@@ -87,7 +87,7 @@ def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file(
     assert told("people")[:2] == ("for people only", [(f"{people}/SKILL.md", None)])
 
 
-def test_a_choice_for_one_project_is_told_with_the_project(
+def test_a_choice_for_one_project_names_the_project(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("pdf")
@@ -107,9 +107,7 @@ def test_a_choice_for_one_project_is_told_with_the_project(
     assert "'pdf' is off; skillhub enable pdf\n" in everywhere.out
 
 
-def test_consent_that_the_rules_require_is_told_of_a_skill_that_is_served(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_required_consent_is_explained(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("pdf")
     rules = tmp_path / "rules.json"
     rules.write_text('{"permissions": {"allow": [{"tool": "load_skill", "skill_name": "csv"}]}}', encoding="utf-8")
@@ -118,7 +116,7 @@ def test_consent_that_the_rules_require_is_told_of_a_skill_that_is_served(
     assert "an agent has to ask its user first; skillhub allow pdf" in done.out
 
 
-def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_why_it_is_not_found(
+def test_unknown_names_and_paths_are_explained(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     pdf = write_skill("pdf-reader")
@@ -147,7 +145,7 @@ def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_wh
         assert (done.code, why in done.out) == (1, True), (path, done.out)
 
 
-def test_why_a_skill_is_not_first_is_told_in_plain_words(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_lower_rank_is_explained(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf-invoice", "Extracts the invoice number from PDF files.")
     write_skill("pdf-merge", "Merges many PDF documents.", body="Not for an invoice.\n")
     write_skill("kettle", "Boils water.")
@@ -174,9 +172,7 @@ def test_why_a_skill_is_not_first_is_told_in_plain_words(skillhub: Skillhub, wri
     assert "its name is the task, and such a skill comes first" in named.out
 
 
-def test_a_skill_that_is_left_out_says_whether_by_the_tail_the_limit_or_as_a_copy(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_a_hidden_hit_says_whether_tail_limit_or_copy_hid_it(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     for number in range(8):
         write_skill(f"invoice-{number}", f"Invoice invoice reader of kind {'abcdefgh'[number] * 5}.")
     write_skill("pdf-one", "Boils water for a very large number of guests.", body="An invoice.\n")
@@ -193,9 +189,7 @@ def test_a_skill_that_is_left_out_says_whether_by_the_tail_the_limit_or_as_a_cop
     assert sorted([two["left_out"] or "", again["left_out"] or ""])[1].startswith("it says nearly the same")
 
 
-def test_of_a_skill_that_is_not_served_the_cause_is_told_instead_of_a_rank(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_a_skill_that_is_not_served_has_no_rank(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf", extra="disable-model-invocation: true")
     done = skillhub("why", "read pdf", "pdf")
     assert (done.code, done.out.splitlines()[0]) == (0, "A search does not find it, as it is not served to models:")
