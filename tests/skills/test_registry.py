@@ -485,8 +485,8 @@ def test_a_refresh_opens_only_changed_files(
 ) -> None:
     write_skill("one", "Other words.")
     opened = watch_opens(monkeypatch)
-    library.refresh_index()
-    assert [os.path.relpath(path, library.roots[0].path) for path in opened] == ["one/SKILL.md"]
+    assert library.refresh_index().skills[1].description == "Other words."
+    assert opened == ["SKILL.md"]
 
 
 @pytest.mark.acceptance("S3-25")
@@ -559,12 +559,13 @@ def test_an_index_from_elsewhere_cannot_be_refreshed(build: Builder) -> None:
 
 
 def watch_opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that records the path of every opened file."""
+    """Return a list that records the name of every opened file."""
     opened: list[str] = []
     plainly = os.open
 
     def noting(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        opened.append(os.fspath(path))
+        if not flags & os.O_DIRECTORY:
+            opened.append(os.path.basename(path))
         return plainly(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", noting)
@@ -636,7 +637,7 @@ def test_only_skill_files_are_read_and_nothing_is_run_or_granted(
         monkeypatch.setattr(subprocess, name, _no_disk)
     opened = watch_opens(monkeypatch)
     index = build()
-    assert {os.path.basename(path) for path in opened} == {"SKILL.md"}
+    assert opened == ["SKILL.md"]
     assert not (skill / "ran").exists()
     # Requested tools are passed on and grant nothing.
     assert index.skills[0].controls.allowed_tools == ("Bash(*)",)

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, open_in_skill
+from skillhub_mcp.skills.files.confinement import open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint, list_files
 from skillhub_mcp.skills.files.paths import WantedFile, check_path
 from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
@@ -182,32 +182,15 @@ def read_start_of(directory: str | Path, file_path: str, *, skill: str, max_byte
 
 def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
     """Read as much of a skill's file as `enough(content, whole=...)` asks for. Raises as `read_file` does."""
-    try:
-        # The fast path: `directory` is canonical, and the system itself refuses to open a link.
-        descriptor = os.open(os.path.join(directory, name), TO_PLAIN_FILE) if NO_LINK else None
-    except OSError:
-        descriptor = None
-    if descriptor is None:
-        with open_in_skill(directory, check_path(name, skill=skill, serve_dotfiles=False)) as confined:
-            return _start(confined, first_bytes, enough)
-    try:
-        return _start(descriptor, first_bytes, enough)
-    except OSError as error:
-        raise SkillFileNotFound(skill, name, f"cannot be read ({error.strerror or type(error).__name__})") from error
-    finally:
-        os.close(descriptor)
-
-
-def _start(descriptor: int, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
-    content = b""
-    wanted = first_bytes
-    while True:
-        part = os.read(descriptor, wanted)
-        content = content + part if content else part
-        end = enough(content, whole=len(part) < wanted)
-        if end is not None:
-            return content[:end]
-        wanted = len(content)
+    content, wanted = b"", first_bytes
+    with open_in_skill(directory, check_path(name, skill=skill, serve_dotfiles=False)) as descriptor:
+        while True:
+            part = os.read(descriptor, wanted)
+            content += part
+            end = enough(content, whole=len(part) < wanted)
+            if end is not None:
+                return content[:end]
+            wanted = len(content)
 
 
 def _read_at(descriptor: int, offset: int, count: int) -> bytes:
