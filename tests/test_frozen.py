@@ -1,4 +1,4 @@
-"""SKILLHUB_FROZEN: a locked skill is served as it was locked, or not at all, on every way to it."""
+"""SKILLHUB_FROZEN: a locked skill is served as it was locked, or not at all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def found(hub: SkillHub) -> list[str]:
     return sorted(hit.skill.name for hit in hub.search("invoices").hits)
 
 
-def test_a_changed_file_withholds_the_skill_from_every_way_to_it_until_it_is_mended(hub: SkillHub, skill: Path) -> None:
+def test_a_changed_file_withholds_the_skill_everywhere_until_it_is_restored(hub: SkillHub, skill: Path) -> None:
     assert found(hub) == ["other", "pdf"]
     (skill / "run.py").write_text("print(2)\n")
     assert found(hub) == ["other"]
@@ -80,9 +80,7 @@ def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill:
     assert found(hub) == ["other"]
 
 
-def test_lists_mentions_and_catalogues_leave_out_what_changed_since_the_last_look(
-    hub: SkillHub, skill: Path, tmp_path: Path
-) -> None:
+def test_lists_mentions_and_catalogues_omit_a_changed_skill(hub: SkillHub, skill: Path, tmp_path: Path) -> None:
     assert found(hub) == ["other", "pdf"]
     ways: list[Callable[[], object]] = [
         lambda: [one.name for one in hub.skills()],
@@ -118,7 +116,7 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
         (lambda skill: _retargeted(skill / "run.py", "/etc/passwd"), "its file 'run.py'"),
     ],
 )
-def test_a_link_or_a_pipe_that_was_not_locked_so_withholds_the_skill_until_it_is_mended(
+def test_an_unlocked_link_or_pipe_withholds_the_skill_until_it_is_removed(
     hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None], told: str
 ) -> None:
     (skill / "own").symlink_to("run.py")
@@ -141,7 +139,9 @@ def _retargeted(path: Path, target: str) -> None:
     path.symlink_to(target)
 
 
-def test_what_is_read_is_what_was_checked(hub: SkillHub, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_written_during_the_check_is_not_returned(
+    hub: SkillHub, skill: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reading = read_file
 
     def written_meanwhile(*args: object, **named: object) -> object:
@@ -155,7 +155,7 @@ def test_what_is_read_is_what_was_checked(hub: SkillHub, skill: Path, monkeypatc
         hub.read_file("pdf", "run.py")
 
 
-def test_a_command_that_has_replaced_files_and_not_written_the_lock_is_waited_for(
+def test_a_read_waits_for_a_command_that_has_not_written_the_lock_yet(
     hub: SkillHub, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two steps, which take milliseconds, the files are not those of the lock."""
@@ -178,7 +178,7 @@ def test_a_command_that_has_replaced_files_and_not_written_the_lock_is_waited_fo
         assert len(waits) == number
 
 
-def test_a_lock_that_cannot_be_read_withholds_what_it_may_name(hub: SkillHub, skill: Path) -> None:
+def test_an_unreadable_lock_withholds_its_skills(hub: SkillHub, skill: Path) -> None:
     (skill.parent / "skills-lock.json").write_text("<<<<<<< HEAD\n")
     assert found(hub) == []
     with pytest.raises(LockUnreadable, match="markers of a merge"):
@@ -186,14 +186,14 @@ def test_a_lock_that_cannot_be_read_withholds_what_it_may_name(hub: SkillHub, sk
 
 
 @pytest.mark.parametrize("hub", ["only"], indirect=True)
-def test_only_withholds_what_no_lock_names_too(hub: SkillHub) -> None:
+def test_only_also_withholds_unlocked_skills(hub: SkillHub) -> None:
     assert found(hub) == ["pdf"]
     with pytest.raises(SkillChanged, match="no lock names it"):
         hub.load("other")
 
 
 @pytest.mark.parametrize("hub", ["0"], indirect=True)
-def test_without_it_a_changed_skill_is_served(hub: SkillHub, skill: Path) -> None:
+def test_an_unfrozen_hub_serves_a_changed_skill(hub: SkillHub, skill: Path) -> None:
     (skill / "run.py").write_text("print(2)\n")
     assert found(hub) == ["other", "pdf"]
     assert hub.load("pdf").instructions

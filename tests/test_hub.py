@@ -1,4 +1,4 @@
-"""The hub remembers what it was just asked, as long as nothing that the answer depends on has changed."""
+"""The hub reuses an answer until something that it depends on changes."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def names(answer: SearchAnswer) -> set[str]:
     return {hit.skill.name for hit in answer.hits}
 
 
-def test_a_changed_library_answers_anew(hub: SkillHub, write_skill: SkillWriter) -> None:
+def test_a_changed_library_gives_a_new_answer(hub: SkillHub, write_skill: SkillWriter) -> None:
     assert names(hub.search("feed")) == {"walrus", "seal"}
     write_skill("otter", "Feeds the otter.")
     hub.refresh()
     assert names(hub.search("feed")) == {"walrus", "seal", "otter"}
 
 
-def test_a_skill_that_was_switched_off_is_in_no_answer_that_was_given_before(hub: SkillHub, tmp_path: Path) -> None:
+def test_a_disabled_skill_is_not_in_a_remembered_answer(hub: SkillHub, tmp_path: Path) -> None:
     assert names(hub.search("feed")) == {"walrus", "seal"}
     own_file("choices.json").write_text(json.dumps({"format": 1, "user": {"seal": False}}), encoding="utf-8")
     assert names(hub.search("feed")) == {"walrus"}
 
 
-def test_the_skills_that_are_served_are_counted_anew_for_another_caller_choice_or_skill(
+def test_the_skill_list_follows_callers_choices_and_files(
     hub: SkillHub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     callers: list[Visibility | None] = [None]
@@ -58,7 +58,7 @@ def test_the_skills_that_are_served_are_counted_anew_for_another_caller_choice_o
     assert len(hub.skills()) == 2
 
 
-def test_nobody_is_given_an_answer_that_was_made_for_somebody_else(hub: SkillHub) -> None:
+def test_a_remembered_answer_is_not_shared_between_callers(hub: SkillHub) -> None:
     callers: list[Visibility | None] = [None]
     hub.access.narrow_by(lambda: callers[0])
 
@@ -73,7 +73,7 @@ def test_nobody_is_given_an_answer_that_was_made_for_somebody_else(hub: SkillHub
         assert found("nothing") == set()
 
 
-def test_an_answer_without_the_provider_that_failed_is_not_given_again(
+def test_an_answer_without_the_failed_provider_is_not_remembered(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = WordEmbedder(dimension=64)
@@ -87,14 +87,14 @@ def test_an_answer_without_the_provider_that_failed_is_not_given_again(
         assert hub.search("walrus") is not first
 
 
-def test_an_explained_search_tells_what_the_same_search_without_finds(hub: SkillHub) -> None:
+def test_an_explained_search_finds_the_same_hits(hub: SkillHub) -> None:
     plain = hub.search("feed")
     explained = hub.search("feed", explain=True)
     assert all(hit.contributions for hit in explained.hits)
     assert replace(explained, hits=tuple(replace(hit, contributions=()) for hit in explained.hits)) == plain
 
 
-def test_a_skill_that_was_read_again_since_it_was_found_is_audited_by_its_name(
+def test_a_skill_reread_since_it_was_found_is_audited_by_name(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     audit = tmp_path / "audit.jsonl"

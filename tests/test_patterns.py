@@ -90,7 +90,7 @@ def _source(written: ast.expr) -> str | bytes | None:
 
 
 @pytest.mark.slow
-def test_no_text_makes_a_pattern_take_more_than_its_share() -> None:
+def test_no_pattern_takes_superlinear_time() -> None:
     searches = [(used.place, used.pattern, used.search) for used in all_patterns() if "auditing" not in used.place]
     assert len(searches) > 100
     assert first_endless(search_texts, searches) is None
@@ -134,11 +134,11 @@ def work_on(case: tuple[str, str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_text_twice_as_long_takes_twice_the_work() -> None:
+def test_loops_over_matches_take_linear_time() -> None:
     assert first_endless(work_on, [(name, pump) for name, (_, pumps) in LOOPS.items() for pump in pumps]) is None
 
 
-def test_files_are_looked_for_in_texts_of_bounded_length_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_references_are_searched_in_bounded_texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"SKILL.md": "Run tool.py and see other-notes, then a b."}
     files = [f"a{number} b.md" for number in range(100)]
     told = list(advice.unreferenced_advice(["tool.py", "notes.md", *files], texts))

@@ -62,7 +62,7 @@ def test_without_a_marker_the_working_directory_is_the_root(tmp_path: Path) -> N
 
 
 @pytest.mark.acceptance("S0-12")
-def test_a_root_that_is_given_beats_every_marker(tmp_path: Path) -> None:
+def test_an_explicit_root_overrides_markers(tmp_path: Path) -> None:
     cwd = below(tmp_path, "a", "b", "c")
     (cwd / ".git").mkdir()
     root = os.path.realpath(tmp_path / "a")
@@ -72,7 +72,7 @@ def test_a_root_that_is_given_beats_every_marker(tmp_path: Path) -> None:
 
 @pytest.mark.acceptance("S0-12")
 @pytest.mark.parametrize("variable", ["CODELIA_AGENTS_ROOT", "SKILLHUB_PROJECT_ROOT"])
-def test_the_environment_gives_the_root_under_both_names(tmp_path: Path, variable: str) -> None:
+def test_either_variable_sets_the_root(tmp_path: Path, variable: str) -> None:
     cwd = below(tmp_path, "a", "b")
     (cwd / ".git").mkdir()
     project = in_environment(**{variable: str(tmp_path), "SKILLHUB_CWD": str(cwd)})
@@ -82,7 +82,7 @@ def test_the_environment_gives_the_root_under_both_names(tmp_path: Path, variabl
 
 @pytest.mark.acceptance("S0-13")
 @pytest.mark.parametrize("variable", ["CODELIA_AGENTS_MARKERS", "SKILLHUB_MARKERS"])
-def test_the_environment_gives_other_markers(tmp_path: Path, variable: str) -> None:
+def test_either_variable_sets_the_markers(tmp_path: Path, variable: str) -> None:
     cwd = below(tmp_path, "a", "b")
     (tmp_path / "a" / "pyproject.toml").write_text("", encoding="utf-8")
     (cwd / ".git").mkdir()
@@ -90,7 +90,7 @@ def test_the_environment_gives_other_markers(tmp_path: Path, variable: str) -> N
     assert project.root == os.path.realpath(tmp_path / "a")
 
 
-def test_a_working_directory_outside_the_root_leaves_the_root_alone_in_the_chain(tmp_path: Path) -> None:
+def test_outside_the_root_the_chain_is_the_root_alone(tmp_path: Path) -> None:
     cwd, root = below(tmp_path, "root-and-more"), below(tmp_path, "root")
     project = find_project(str(cwd), root=str(root))
     assert project.chain == (os.path.realpath(root),)
@@ -99,9 +99,7 @@ def test_a_working_directory_outside_the_root_leaves_the_root_alone_in_the_chain
 
 @pytest.mark.parametrize("marker", DEFAULT_MARKERS)
 @pytest.mark.parametrize("place", [".", ".config", ".local/share", ".codelia"])
-def test_a_users_settings_make_no_project_of_their_home_nor_of_what_lies_below_them(
-    tmp_path: Path, marker: str, place: str
-) -> None:
+def test_markers_in_settings_directories_make_no_project(tmp_path: Path, marker: str, place: str) -> None:
     home = below(tmp_path, "home")
     below(home, place, marker)
     cwd = below(home, place, "editor", "plugins")
@@ -110,7 +108,7 @@ def test_a_users_settings_make_no_project_of_their_home_nor_of_what_lies_below_t
     assert find_project(str(cwd), home=str(tmp_path / "other")).root == os.path.realpath(home / place)
 
 
-def test_a_project_in_the_home_or_among_the_settings_is_one(tmp_path: Path) -> None:
+def test_a_project_below_the_home_or_settings_is_found(tmp_path: Path) -> None:
     home = below(tmp_path, "home")
     (home / ".git").mkdir()
     for place in ("work", ".dotfiles", ".config/editor"):
@@ -122,14 +120,14 @@ def test_a_project_in_the_home_or_among_the_settings_is_one(tmp_path: Path) -> N
     assert find_project(str(below(home, "notes")), root=str(home), home=str(home)).root == os.path.realpath(home)
 
 
-def test_a_working_directory_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_missing_working_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting) as caught:
         in_environment(SKILLHUB_CWD=str(tmp_path / "missing"))
     assert "SKILLHUB_CWD" in caught.value.message
 
 
 @pytest.mark.parametrize("variable", ["CODELIA_AGENTS_ROOT", "SKILLHUB_PROJECT_ROOT"])
-def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, variable: str) -> None:
+def test_a_root_that_is_not_a_directory_is_refused(tmp_path: Path, variable: str) -> None:
     (tmp_path / "file").touch()
     for root in (str(tmp_path / "missing"), "file"):
         with pytest.raises(InvalidSetting) as caught:
@@ -138,7 +136,7 @@ def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, variable: str) -
 
 
 @pytest.mark.parametrize("variable", ["SKILLHUB_CWD", "SKILLHUB_PROJECT_ROOT"])
-def test_a_project_that_is_removed_stops_nothing_that_serves_it(
+def test_a_server_survives_the_removal_of_its_project(
     tmp_path: Path, hub_environment: dict[str, str], write_skill: SkillWriter, variable: str
 ) -> None:
     write_skill("bread", "Bakes bread.")
@@ -156,7 +154,7 @@ def test_a_project_that_is_removed_stops_nothing_that_serves_it(
 
 
 @pytest.mark.parametrize("place", ["/", "~", "~/.config", "~/.claude/plugins/cache/market/tool/1.0"])
-def test_where_a_client_starts_servers_for_want_of_a_project_there_is_none(
+def test_home_settings_and_plugin_directories_are_no_project(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Text from skills, made harmless for each kind of output."""
+"""Text from skills, made safe for each kind of output."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ ANYTHING = st.text(
 
 
 @pytest.mark.parametrize("char", [*UNSEEN.values(), "\ue000"], ids=[*UNSEEN.keys(), "a private character"])
-def test_what_cannot_be_seen_is_not_shown_to_a_model(char: str) -> None:
+def test_invisible_characters_are_removed_for_a_model(char: str) -> None:
     assert visible(f"read{char}me") == for_model(f"read{char}me") == "readme"
 
 
 @pytest.mark.parametrize("char", UNSEEN.values(), ids=UNSEEN.keys())
-def test_what_cannot_be_seen_is_an_escape_on_a_terminal(char: str) -> None:
+def test_invisible_characters_are_escaped_on_a_terminal(char: str) -> None:
     escape = on_terminal(f"read{char}me")
     assert escape == in_line(f"read{char}me")
     assert escape.startswith("read\\")
@@ -80,21 +80,21 @@ def test_what_cannot_be_seen_is_an_escape_on_a_terminal(char: str) -> None:
 
 
 @pytest.mark.parametrize("char", ["\n", "\r\n", "\t", "\u2028", "\u2029", "\u0085", "\v", "\f", "\u00a0", "\u3000"])
-def test_every_kind_of_blank_is_a_blank_to_a_model(char: str) -> None:
+def test_every_blank_becomes_a_space_for_a_model(char: str) -> None:
     assert visible(f" one{char}{char}two ") == "one two"
 
 
 @pytest.mark.parametrize("char", ["\n", "\r", "\t", "\u2028", "\u2029", "\u0085", "\v", "\f", "\x1c"])
-def test_no_line_break_or_tab_is_in_a_line_of_a_terminal(char: str) -> None:
+def test_line_breaks_and_tabs_are_escaped_in_a_terminal_line(char: str) -> None:
     assert in_line(f"one{char}two") == f"one{ascii(char)[1:-1]}two"
 
 
-def test_a_terminal_gets_the_lines_and_tabs_of_a_text() -> None:
+def test_a_terminal_text_keeps_lines_and_tabs() -> None:
     assert on_terminal("one\n\ttwo\r\nthree\rfour") == "one\n\ttwo\nthree\\rfour"
 
 
 @pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
-def test_what_people_write_stays_as_it_is(text: str) -> None:
+def test_written_language_and_emoji_are_unchanged(text: str) -> None:
     assert visible(text) == for_model(text) == on_terminal(text) == in_line(text) == in_json(text) == text
 
 
@@ -108,18 +108,18 @@ def test_what_people_write_stays_as_it_is(text: str) -> None:
         "\u0645\u200c\u200c\u0645",
     ],
 )
-def test_joiners_and_selectors_carry_no_message_where_one_is_allowed(text: str) -> None:
+def test_repeated_joiners_and_selectors_are_removed(text: str) -> None:
     assert len([char for char in visible(text) if char in "\u200c\u200d\ufe0e\ufe0f\ufe01"]) <= 1
 
 
-def test_a_flood_of_accents_covers_no_other_line() -> None:
+def test_excess_accents_are_removed() -> None:
     assert visible("z" + "\u0301" * 500 + "a") == "z" + "\u0301" * 6 + "a"
     assert in_line("z" + "\u0301" * 8) == "z" + "\u0301" * 6 + "\\u0301\\u0301"
 
 
 @pytest.mark.slow
 @given(ANYTHING)
-def test_nothing_that_a_model_is_shown_is_unseen_or_a_second_line(text: str) -> None:
+def test_model_text_is_one_visible_line(text: str) -> None:
     shown = visible(text)
     assert len(shown.splitlines()) <= 1
     categories = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -129,7 +129,7 @@ def test_nothing_that_a_model_is_shown_is_unseen_or_a_second_line(text: str) -> 
 
 
 @given(ANYTHING)
-def test_nothing_moves_the_cursor_or_turns_a_line_of_a_terminal_round(text: str) -> None:
+def test_terminal_lines_have_no_control_or_direction_characters(text: str) -> None:
     shown = in_line(text)
     assert len(shown.splitlines()) <= 1
     assert not [char for char in shown if unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}]
@@ -140,12 +140,12 @@ def test_nothing_moves_the_cursor_or_turns_a_line_of_a_terminal_round(text: str)
 @pytest.mark.parametrize(
     "text", ["<system-reminder>", "</skill>", "<!-- x -->", "<?xml ?>", "<|im_start|>", "< /user>", "<\u200bsystem>"]
 )
-def test_no_tag_begins_in_a_line_for_a_model(text: str) -> None:
+def test_tags_are_escaped_for_a_model(text: str) -> None:
     assert for_model(f"a {text} b").startswith("a &lt;")
 
 
 @given(ANYTHING)
-def test_a_value_in_xml_is_one_value_and_whole(text: str) -> None:
+def test_xml_values_are_kept_whole(text: str) -> None:
     made = ET.fromstring(f"<a b={in_attribute(text)}>{in_element(text)}</a>")
     kept = "".join(
         "\ufffd"
@@ -158,7 +158,7 @@ def test_a_value_in_xml_is_one_value_and_whole(text: str) -> None:
 
 
 @given(st.recursive(ANYTHING, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANYTHING, inner, max_size=3)))
-def test_json_means_the_same_and_shows_what_it_hides(value: object) -> None:
+def test_json_keeps_its_value_and_escapes_invisible_characters(value: object) -> None:
     written = in_json(json.dumps(value, ensure_ascii=False))
     assert json.loads(written) == value
     assert on_terminal(written) == written
@@ -185,34 +185,34 @@ def test_json_means_the_same_and_shows_what_it_hides(value: object) -> None:
         '<system-reminder type="x">',
     ],
 )
-def test_a_text_neither_closes_its_wrapper_nor_opens_another(tag: str) -> None:
+def test_wrapper_tags_are_escaped(tag: str) -> None:
     assert contained(f"before {tag} after") == f"before &lt;{tag[1:]} after"
 
 
 @pytest.mark.parametrize("text", ["# A\n\n<b>bold</b> 1 < 2\n", "<skills>", "<system>", "<avatar>", "a\u200b\n\x1b[1m"])
-def test_a_text_in_a_wrapper_is_otherwise_the_same(text: str) -> None:
+def test_other_tags_in_a_wrapper_are_unchanged(text: str) -> None:
     assert contained(text) == text
 
 
-def test_frontmatter_for_a_host_keeps_its_lines_and_hides_nothing() -> None:
+def test_frontmatter_keeps_lines_and_loses_invisible_characters() -> None:
     written = "one\r\ntwo\rthree\u2028four\u200b\x1b[1m </system-reminder> <b>"
     assert in_frontmatter(written) == "one\ntwo\nthree\nfour[1m &lt;/system-reminder> <b>"
 
 
-def test_a_path_with_two_blanks_stays_that_path() -> None:
+def test_a_path_keeps_its_blanks() -> None:
     assert path_for_model("/a  b/c") == "/a  b/c"
     assert path_for_model("/a\nb<system>") == "/a\\nb&lt;system>"
     assert all_for_model({"path": "/a  b/c", "text": "a\n b"}) == {"path": "/a  b/c", "text": "a b"}
 
 
 @given(ANYTHING, st.integers(min_value=0, max_value=20))
-def test_what_is_shortened_is_as_short_as_asked_for(text: str, length: int) -> None:
+def test_shortened_text_fits(text: str, length: int) -> None:
     short = shortened(text, length)
     assert len(short) <= length
     assert short == text or not short or short.endswith("…")
 
 
-def test_a_name_that_cannot_all_be_seen_is_shown_as_what_else_it_is_loaded_by() -> None:
+def test_a_name_with_invisible_characters_is_shown_as_its_alias() -> None:
     assert shown_name("Chat with PDF") == "Chat with PDF"
     assert shown_name("pdf\u200b-reader") == "pdf-reader"
     assert shown_name("two\nlines") == "two-lines"

@@ -47,7 +47,7 @@ def keep(path: Path, *lines: str, end: str = "\n") -> str:
     return str(path)
 
 
-def test_each_act_is_one_line_with_its_moment(path: Path) -> None:
+def test_each_act_is_one_timestamped_line(path: Path) -> None:
     log = UsageLog(str(path), with_queries=True)
     before = datetime.now(timezone.utc)
     log.record_search("prüfe\npdf", ("pdf", "docx@user"), confident=False)
@@ -64,7 +64,7 @@ def test_each_act_is_one_line_with_its_moment(path: Path) -> None:
     ]
 
 
-def test_a_log_is_made_with_its_directories_for_its_owner_alone_and_then_appended_to(tmp_path: Path) -> None:
+def test_a_log_is_created_private_and_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "not" / "there" / "use.jsonl"
     UsageLog(str(path), with_queries=True).record_load("one")
     UsageLog(str(path), with_queries=True).record_load("two")
@@ -72,7 +72,7 @@ def test_a_log_is_made_with_its_directories_for_its_owner_alone_and_then_appende
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_log_that_cannot_be_written_is_warned_about_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_log_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     for path in (tmp_path, tmp_path / "file" / "use.jsonl"):
         caplog.clear()
@@ -85,7 +85,7 @@ def test_a_log_that_cannot_be_written_is_warned_about_once(tmp_path: Path, caplo
         assert record.getMessage().startswith(f"The usage log {path} cannot be written: ")
 
 
-def test_a_hub_notes_what_is_searched_loaded_and_read(
+def test_a_hub_logs_searches_loads_and_reads(
     hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
 ) -> None:
     write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
@@ -107,9 +107,7 @@ def test_a_hub_notes_what_is_searched_loaded_and_read(
     assert (usage.chosen, usage.missed) == ({"paint walls": ["painter"]}, {"xyzzy plugh": 1})
 
 
-def test_a_skill_that_comes_in_parts_is_loaded_once(
-    hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
-) -> None:
+def test_a_load_in_parts_counts_once(hub_environment: dict[str, str], write_skill: SkillWriter, path: Path) -> None:
     write_skill("novel", "Tells a story.", body="# Chapter\n\nAnd then.\n" * 20_000)
     environment = {**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(path)}
     with hub_of(environment) as hub:
@@ -120,7 +118,7 @@ def test_a_skill_that_comes_in_parts_is_loaded_once(
     assert [line["act"] for line in written(path)] == ["load"]
 
 
-def test_what_is_refused_and_what_is_only_listed_is_not_noted(
+def test_refusals_and_listings_are_not_logged(
     hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
 ) -> None:
     write_skill("painter", "Paints walls.")
@@ -137,7 +135,7 @@ def test_what_is_refused_and_what_is_only_listed_is_not_noted(
     assert not path.exists()
 
 
-def test_by_default_calls_are_counted_in_the_home_directory_without_what_was_searched_for(
+def test_calls_are_counted_by_default_without_query_texts(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
@@ -161,7 +159,7 @@ def test_by_default_calls_are_counted_in_the_home_directory_without_what_was_sea
     assert not path.exists()
 
 
-def test_a_home_directory_that_cannot_be_written_is_no_reason_for_a_warning(
+def test_an_unwritable_home_causes_no_warning(
     hub_environment: dict[str, str], write_skill: SkillWriter, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_skill("painter", "Paints walls.")
@@ -189,20 +187,20 @@ def test_a_load_belongs_to_the_latest_search_that_found_the_skill(path: Path) ->
 
 
 @pytest.mark.parametrize(("later", "together"), [(600.0, True), (600.001, False)])
-def test_a_load_belongs_to_no_search_of_more_than_ten_minutes_ago(path: Path, *, later: float, together: bool) -> None:
+def test_a_load_is_attributed_for_ten_minutes(path: Path, *, later: float, together: bool) -> None:
     usage = read_usage(keep(path, search(0, "pdf", "pdf"), load(later, "pdf")))
     assert usage.chosen == ({"pdf": ["pdf"]} if together else {})
     assert usage.missed == ({} if together else {"pdf": 1})
     assert usage.loads == {"pdf": 1}
 
 
-def test_a_load_of_what_was_not_found_and_a_read_belong_to_no_search(path: Path) -> None:
+def test_other_loads_and_reads_are_not_attributed(path: Path) -> None:
     usage = read_usage(keep(path, search(0, "pdf", "pdf"), load(1, "docx"), at(2, "read", skill="pdf", file="a.md")))
     assert (usage.chosen, usage.missed) == ({}, {"pdf": 1})
     assert (usage.loads, usage.reads) == ({"docx": 1}, {"pdf": 1})
 
 
-def test_searches_in_vain_are_counted_by_query(path: Path) -> None:
+def test_searches_without_a_load_are_counted_by_query(path: Path) -> None:
     lines = [search(0, "sing"), search(1, "sing"), search(2, "dance", "ballet", confident=False)]
     assert read_usage(keep(path, *lines)).missed == {"sing": 2, "dance": 1}
 
@@ -224,7 +222,7 @@ MOMENT = '"at": "2026-01-02T03:04:05+00:00"'
         at(0, "load", skill="pdf").encode() * 2,
     ],
 )
-def test_a_line_that_is_no_note_is_skipped_and_the_rest_counts(path: Path, bad: bytes) -> None:
+def test_an_invalid_line_is_skipped(path: Path, bad: bytes) -> None:
     lines = [search(0, "read", "pdf").encode(), b"", bad, load(1, "pdf").encode(), bad]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     usage = read_usage(str(path))
@@ -232,7 +230,7 @@ def test_a_line_that_is_no_note_is_skipped_and_the_rest_counts(path: Path, bad: 
     assert (usage.missed, usage.unreadable) == ({}, [3, 5])
 
 
-def test_a_log_that_cannot_be_read_is_named_without_a_line(tmp_path: Path) -> None:
+def test_an_unreadable_log_is_reported(tmp_path: Path) -> None:
     for name in (str(tmp_path), str(tmp_path / "not-there")):
         with pytest.raises(QueriesUnreadable) as caught:
             read_usage(name)
@@ -240,9 +238,7 @@ def test_a_log_that_cannot_be_read_is_named_without_a_line(tmp_path: Path) -> No
         assert caught.value.facts["line"] == 0
 
 
-def test_a_log_that_somebody_else_may_write_is_neither_written_nor_believed(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_log_that_others_may_write_is_not_used(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     keep(path, load(0, "pdf"))
     assert read_usage(str(path)).loads == {"pdf": 1}
     path.chmod(0o666)

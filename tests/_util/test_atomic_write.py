@@ -12,7 +12,7 @@ import pytest
 from skillhub_mcp._util.atomic_write import atomic_write
 
 
-def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
+def test_a_file_is_created_and_replaced(tmp_path: Path) -> None:
     place = tmp_path / "notes.txt"
     first = atomic_write(str(place), b"first")
     second = atomic_write(str(place), b"second")
@@ -31,7 +31,7 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
     assert target.read_bytes() == b"new"
 
 
-def test_the_mode_is_what_was_asked_for_whatever_the_mask(tmp_path: Path) -> None:
+def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path) -> None:
     place = tmp_path / "secret"
     before = os.umask(0)
     try:
@@ -59,9 +59,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_the_content_is_synced_before_it_takes_the_old_ones_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_content_is_synced_before_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     sync, replace = os.fsync, os.replace
 
@@ -79,7 +77,7 @@ def test_the_content_is_synced_before_it_takes_the_old_ones_place(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
-def test_the_new_file_is_its_owners(tmp_path: Path) -> None:
+def test_the_owner_of_a_new_file_is_set(tmp_path: Path) -> None:
     place = tmp_path / "theirs"
     atomic_write(str(place), b"x", mode=0o640, owner=(1234, 2345))
     status = place.stat()
@@ -87,7 +85,7 @@ def test_the_new_file_is_its_owners(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [None, 0o600])
-def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_path: Path, mode: int | None) -> None:
+def test_a_link_at_the_temporary_path_is_not_followed(tmp_path: Path, mode: int | None) -> None:
     theirs = tmp_path / "theirs"
     theirs.write_text("kept")
     (tmp_path / "notes.txt.new").symlink_to(theirs)

@@ -1,4 +1,4 @@
-"""Who else may read and write what is made here."""
+"""Who else may read or write a file."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
     os.umask(before)
 
 
-def test_a_directory_is_made_private_with_those_above_it_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+def test_a_directory_and_its_parents_are_private_at_any_umask(tmp_path: Path, umask: int) -> None:
     make_private_directory(str(tmp_path / "a" / "b"))
     make_private_directory(str(tmp_path / "a" / "b"))
     assert (mode_of(tmp_path / "a"), mode_of(tmp_path / "a" / "b")) == (0o700, 0o700)
     assert private_mode(str(tmp_path / "a")) == 0o600
 
 
-def test_what_a_group_shares_by_its_directory_stays_the_groups(tmp_path: Path, umask: int) -> None:
+def test_a_directory_below_a_shared_one_stays_shared(tmp_path: Path, umask: int) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o2775)
@@ -50,7 +50,7 @@ def test_what_a_group_shares_by_its_directory_stays_the_groups(tmp_path: Path, u
     assert private_mode(str(shared)) is None
 
 
-def test_a_file_in_the_place_of_a_directory_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError):
         make_private_directory(str(tmp_path / "file"))
@@ -72,7 +72,7 @@ def reason(path: Path) -> str:
     return "" if found is None else found.reason
 
 
-def test_a_file_is_its_owners_where_nobody_else_may_write_it_or_put_another_in_its_place(file: Path) -> None:
+def test_a_file_is_exposed_if_others_may_write_or_replace_it(file: Path) -> None:
     assert changeable_by_others(str(file)) is None
     file.chmod(0o644)
     assert changeable_by_others(str(file)) is None
@@ -92,7 +92,7 @@ def test_a_file_is_its_owners_where_nobody_else_may_write_it_or_put_another_in_i
     assert changeable_by_others(str(file)) is None
 
 
-def test_a_link_is_judged_by_where_it_is_and_by_where_it_leads(file: Path, tmp_path: Path) -> None:
+def test_a_link_is_judged_by_its_place_and_its_target(file: Path, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     link = tmp_path / "open" / "rules.json"
     link.symlink_to(file)
@@ -104,7 +104,7 @@ def test_a_link_is_judged_by_where_it_is_and_by_where_it_leads(file: Path, tmp_p
     assert reason(link) == "others may write it (mode 0602)"
 
 
-def test_a_group_that_is_its_owners_alone_is_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_group_counts_as_its_owner(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.chmod(0o664)
     members: list[str] = []
     monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_gid=7, pw_name="ann"))
@@ -119,9 +119,7 @@ def test_a_group_that_is_its_owners_alone_is_no_other(file: Path, monkeypatch: p
     assert reason(file) == "others may write it (mode 0666)"
 
 
-def test_another_owner_may_write_it_but_not_where_it_is_mounted_read_only(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_owner_is_exposed_unless_read_only(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = os.geteuid() or 4711
     if owner == 4711:
         os.chown(file, owner, -1)
@@ -131,7 +129,7 @@ def test_another_owner_may_write_it_but_not_where_it_is_mounted_read_only(
     assert reason(file) == ""
 
 
-def test_others_read_what_is_readable_and_can_be_reached(file: Path) -> None:
+def test_others_read_a_readable_file_in_open_directories(file: Path) -> None:
     assert readable_by_others(str(file)) is None
     file.chmod(0o644)
     closed = [one for one in file.parents if not one.stat().st_mode & 0o011]
@@ -141,5 +139,5 @@ def test_others_read_what_is_readable_and_can_be_reached(file: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no such device")
-def test_what_is_no_file_keeps_nothing() -> None:
+def test_a_device_is_not_exposed() -> None:
     assert changeable_by_others("/dev/null") is None

@@ -3,7 +3,7 @@
 from skillhub_mcp._util.lru import LRUCache
 
 
-def test_what_was_used_last_stays() -> None:
+def test_the_least_recently_used_entry_is_dropped() -> None:
     cache = LRUCache[str, int](2)
     cache.put("a", 1)
     cache.put("b", 2)

@@ -1,4 +1,4 @@
-"""Small files by key, which tell nobody their keys and do not grow without end."""
+"""The oldest of many small private files are removed, and file names do not reveal keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from skillhub_mcp._util.atomic_write import PrivateFiles
 
 
-def test_a_file_is_had_by_its_whole_key_alone(tmp_path: Path) -> None:
+def test_a_file_is_found_by_its_exact_key(tmp_path: Path) -> None:
     files = PrivateFiles(str(tmp_path / "files"), most=9)
     assert files.read(("a", "b")) is None
     files.write(("a", "b"), b"one")
@@ -24,7 +24,7 @@ def test_a_file_is_had_by_its_whole_key_alone(tmp_path: Path) -> None:
     assert other.read(("a", "b")) == b"three"
 
 
-def test_files_tell_no_key_and_are_the_owners(tmp_path: Path) -> None:
+def test_file_names_do_not_reveal_keys_and_modes_are_private(tmp_path: Path) -> None:
     PrivateFiles(str(tmp_path / "files"), most=9).write(("handle",), b"content")
     (file,) = (tmp_path / "files").iterdir()
     assert "handle" not in file.name
@@ -32,7 +32,7 @@ def test_files_tell_no_key_and_are_the_owners(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "files").stat().st_mode) == 0o700
 
 
-def test_of_many_files_those_written_longest_ago_are_removed(tmp_path: Path) -> None:
+def test_the_oldest_files_are_removed_above_the_limit(tmp_path: Path) -> None:
     files = PrivateFiles(str(tmp_path), most=3)
     for number in range(5):
         files.write((str(number),), b"")
@@ -45,7 +45,7 @@ def test_of_many_files_those_written_longest_ago_are_removed(tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_place_that_is_no_directory_is_an_error_at_writing(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_directory_fails_on_write(tmp_path: Path) -> None:
     (tmp_path / "files").write_text("", encoding="utf-8")
     files = PrivateFiles(str(tmp_path / "files"), most=3)
     assert files.read(("a",)) is None
@@ -53,7 +53,7 @@ def test_a_place_that_is_no_directory_is_an_error_at_writing(tmp_path: Path) -> 
         files.write(("a",), b"")
 
 
-def test_a_file_can_be_removed_and_is_then_like_none(tmp_path: Path) -> None:
+def test_a_removed_file_reads_as_missing(tmp_path: Path) -> None:
     files = PrivateFiles(str(tmp_path), most=9)
     files.write(("a",), b"one")
     files.remove(("a",))

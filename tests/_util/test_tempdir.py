@@ -1,4 +1,4 @@
-"""A directory for a moment."""
+"""Temporary directories are private, and are removed at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_is_empty_its_users_alone_and_gone_at_the_end_with_all_that_is_in_it(temporary: Path) -> None:
+def test_a_temporary_directory_is_private_and_removed_with_its_content(temporary: Path) -> None:
     with scratch_directory("look") as place:
         assert os.listdir(place) == []
         assert Path(place).parent == temporary
@@ -34,14 +34,14 @@ def test_it_is_empty_its_users_alone_and_gone_at_the_end_with_all_that_is_in_it(
     assert os.listdir(temporary) == []
 
 
-def test_it_is_removed_after_an_error_too(temporary: Path) -> None:
+def test_a_temporary_directory_is_removed_after_an_error(temporary: Path) -> None:
     with pytest.raises(KeyboardInterrupt), scratch_directory("look"):
         raise KeyboardInterrupt
     assert os.listdir(temporary) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right there")
-def test_what_a_link_in_it_leads_to_stays(temporary: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_target_of_a_link_is_not_removed(temporary: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "kept").write_text("mine")
     with scratch_directory("look") as place:

@@ -1,4 +1,4 @@
-"""An archive has the same bytes wherever it is made, and any reader of zips reads from it what was put into it."""
+"""Archives are reproducible, and any ZIP reader can read them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FILES = {
 }
 
 
-def test_an_archive_without_compression_has_these_bytes_on_every_machine() -> None:
+def test_an_uncompressed_archive_is_reproducible() -> None:
     # With other bytes every skill that was installed from a hub would look changed.
     made = archive(FILES, compressed=False)
     assert hashlib.sha256(made).hexdigest() == "cc7022c9526a5aec70427be759c485c0c3c74baf87eac3f58c96acee5d3b39b6"
     assert archive(dict(reversed(FILES.items())), compressed=False) == made
 
 
-def test_what_was_archived_is_read_again_with_its_modes() -> None:
+def test_an_archive_keeps_content_and_modes() -> None:
     with zipfile.ZipFile(io.BytesIO(archive(FILES, compressed=False))) as made:
         found = {entry.filename: entry for entry in made.infolist()}
         assert {name: made.read(name) for name in found} == {name: file.content for name, file in FILES.items()}
