@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.execution.hooks import Hook
     from skillhub_mcp.observers.prometheus import Prometheus
-    from skillhub_mcp.server.app import ServerOptions
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
+    from skillhub_mcp.server.options import ServerOptions
 
 
 def make_resolver(settings: Settings, cwd: str = "", *, known: KnownFiles | None = None) -> AgentsResolver:
@@ -49,19 +49,19 @@ def make_resolver(settings: Settings, cwd: str = "", *, known: KnownFiles | None
 
 
 def server_options(
-    settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
+    settings: Settings,
+    hub: SkillHub,
+    *,
+    over_http: bool = False,
+    state_key: bytes | None = None,
+    agreements: str = "",
 ) -> ServerOptions:
     """Return the options of a server over `hub`. Raises InvalidSetting, also for unreadable hooks."""
-    from skillhub_mcp.server.app import ContextOptions, ServerOptions
-    from skillhub_mcp.server.middleware.consent import TrustAsking
-    from skillhub_mcp.server.middleware.instructions import CardOptions
+    from skillhub_mcp.server.options import ServerOptions, TrustAsking
 
     replica = settings.replica.read_only
+    has_context = settings.disclosure.skills_enabled and not replica
     asks_for_trust = settings.policy.trust in ("limited", "ask") and not (over_http or replica)
-    context = ContextOptions(
-        lambda: make_catalogues(settings, hub.access, hub.views.snapshot),
-        settings.disclosure.skill_search_limit,
-    )
     hooks: Sequence[Hook] = ()
     if settings.execution.hooks:
         from skillhub_mcp.execution.hooks import read_hooks
@@ -83,12 +83,14 @@ def server_options(
         error_style=settings.disclosure.error_style,
         run_timeout_seconds=settings.execution.timeout_seconds,
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
-        context=context if settings.disclosure.skills_enabled and not replica else None,
+        make_catalogues=partial(make_catalogues, settings, hub.access, hub.views.snapshot) if has_context else None,
+        context_limit=settings.disclosure.skill_search_limit,
         make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
         saved_sessions=beside_index(settings, "sessions"),
-        agreements=beside_index(settings, "agreements"),
+        agreements=agreements,
         closing=FOLLOW[settings.disclosure.closing],
-        card=CardOptions(settings.disclosure.card, project=partial(_card_project, settings, over_http=over_http)),
+        card=settings.disclosure.card,
+        card_project=partial(_card_project, settings, over_http=over_http),
         remember=remember_rule,
         trust=TrustAsking(partial(brought_in, settings), agree_to) if asks_for_trust else None,
         hooks=hooks,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
-import mcp_types
 from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
@@ -30,6 +29,8 @@ from skillhub_mcp.errors import (
     ToolNotFound,
 )
 from skillhub_mcp.sanitize import path_for_model, refuse_nul
+from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, Next, ReadResource
+from skillhub_mcp.server.options import ErrorStyle
 from skillhub_mcp.skills.names import near_names
 
 log = logging.getLogger(__name__)
@@ -100,8 +101,6 @@ async def run_in_thread(function: Callable[[], T]) -> T:
         raise MCPError(INTERNAL_ERROR, "Internal server error") from error
 
 
-ErrorStyle = Literal["result", "jsonrpc"]
-
 _SHOWN_NAME = 64
 _MAX_PROBLEMS = 8
 
@@ -116,18 +115,22 @@ class ErrorHandlingMiddleware(Middleware):
         self._style = style
         self._known_tools = known_tools
 
-    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         try:
             return await call_next(context)
         except ValidationError as error:
             # The SDK would answer "Invalid request parameters", and not name the parameter.
-            raise protocol_error(invalid_parameter(error)) from error
+            raise protocol_error(_invalid(error)) from error
+        except (FastMCPError, SkillHubError) as error:
+            # The results of these methods cannot report a failure, as those of tools can.
+            reported = known_cause(error)
+            if reported is not None:
+                raise protocol_error(reported) from error
+            if not isinstance(error, (DisabledError, NotFoundError)):
+                log.exception("%s failed unexpectedly", context.method)
+            raise
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, Any],
-    ) -> Any:
+    async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         try:
             _refuse_nul(context.message.arguments)
             return await call_next(context)
@@ -138,45 +141,20 @@ class ErrorHandlingMiddleware(Middleware):
         except (FastMCPError, ValidationError, SkillHubError) as error:
             expected = await _invalid_arguments(context, error) or known_cause(error)
             if expected is None:
-                log.exception("Tool %s failed unexpectedly", context.message.name)
                 raise
             if self._style == "jsonrpc":
                 raise MCPError(JSONRPC_CODE, error_text(expected), error_data(expected)) from error
             return error_result(expected)
 
-    async def on_get_prompt(
-        self,
-        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
-        call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
-    ) -> Any:
-        try:
-            _refuse_nul(context.message.arguments)
-            return await call_next(context)
-        except (FastMCPError, SkillHubError) as error:
-            expected = known_cause(error)
-            if expected is None:
-                raise
-            # The result of a prompt cannot report a failure.
-            raise protocol_error(expected) from error
+    async def on_get_prompt(self, context: GetPrompt, call_next: Next) -> Any:
+        _refuse_nul(context.message.arguments)
+        return await call_next(context)
 
-    async def on_read_resource(
-        self,
-        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
-        call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
-    ) -> Any:
-        try:
-            refuse_nul(uri=str(context.message.uri))
-            return await call_next(context)
-        except (DisabledError, NotFoundError):
-            raise
-        except (FastMCPError, SkillHubError) as error:
-            expected = known_cause(error)
-            if expected is None:
-                log.exception("A resource could not be read, unexpectedly")
-                raise
-            raise protocol_error(expected) from error
+    async def on_read_resource(self, context: ReadResource, call_next: Next) -> Any:
+        refuse_nul(uri=str(context.message.uri))
+        return await call_next(context)
 
-    async def _tool_not_found(self, context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> ToolNotFound:
+    async def _tool_not_found(self, context: CallTool) -> ToolNotFound:
         name, client = context.message.name[:_SHOWN_NAME], context.fastmcp_context
         tools = [] if client is None else [tool.name for tool in await client.fastmcp.list_tools(run_middleware=False)]
         known = name in self._known_tools
@@ -188,9 +166,7 @@ def _refuse_nul(arguments: Mapping[str, Any] | None) -> None:
         refuse_nul(**{name.replace("\0", "\\0"): [name, value]})
 
 
-async def _invalid_arguments(
-    context: MiddlewareContext[mcp_types.CallToolRequestParams], error: BaseException | None
-) -> InvalidArgument | None:
+async def _invalid_arguments(context: CallTool, error: BaseException | None) -> InvalidArgument | None:
     """Return the error to report if the call's arguments are invalid."""
     # A tool's own error may come of one about something else than the call's arguments, and says what.
     while error is not None and not isinstance(error, (ValidationError, SkillHubError)):
@@ -205,12 +181,8 @@ async def _invalid_arguments(
     return _invalid(error, hint=f"the arguments of {name}: {accepted or 'none'}")
 
 
-def invalid_parameter(error: ValidationError) -> InvalidArgument:
-    """Return the error to report for a request whose parameters are not those of its method."""
-    return _invalid(error)
-
-
 def _invalid(error: ValidationError, hint: str | None = None) -> InvalidArgument:
+    """Return the error to report for parameters that are not those of their method."""
     # "None required" of an optional argument: to leave it out is no fix for a wrong value.
     details = error.errors(include_url=False, include_context=False, include_input=False)
     problems = [_problem(one) for one in details if one["type"] != "none_required"][:_MAX_PROBLEMS]

@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 import mcp_types
 from fastmcp.server.context import Context as RequestContext
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
@@ -39,13 +39,12 @@ from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.publishing.uris import SCHEME
 from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
 from skillhub_mcp.server.middleware.sessions import is_stateless
+from skillhub_mcp.server.middleware_types import AnyRequest, Discover, Initialize, Next
 
 log = logging.getLogger(__name__)
 
-# For one connection, or one stream.
-MAX_SUBSCRIPTIONS = 256
-# For all clients: each file is checked after every scan of the skills.
-MAX_WATCHED = 4_096
+# For one connection, or one stream: each file is checked after every scan of the skills.
+_MAX_SUBSCRIPTIONS = 256
 # As many as the SDK has sessions. The oldest one is not notified any more.
 _MAX_CONNECTIONS = 10_000
 # A folder of skills that is being copied changes several times.
@@ -55,8 +54,6 @@ _SEND_TIMEOUT_SECONDS = 5.0
 _POLICY_SECONDS = 2.0
 # The first check reads all files of the policy, which would delay the answer to these.
 _BEFORE_ANY_LIST = frozenset({"initialize", "server/discover"})
-# Other resources of a server that is built on this one do not change.
-_UNCHANGING = ""
 
 
 class ChangeNotifier(Middleware):
@@ -110,34 +107,24 @@ class ChangeNotifier(Middleware):
         self._closed = True
         self._streams.close()
 
-    async def on_initialize(
-        self,
-        context: MiddlewareContext[mcp_types.InitializeRequest],
-        call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
-    ) -> mcp_types.InitializeResult | None:
+    async def on_initialize(self, context: Initialize, call_next: Next) -> mcp_types.InitializeResult | None:
         client = context.fastmcp_context
         if client is not None and not self._stateless:
             if len(self._connections) >= _MAX_CONNECTIONS:
-                oldest = next(iter(self._connections))
-                del self._connections[oldest]
-                self._forget(oldest)
+                self._drop(next(iter(self._connections)))
             self._connections[client.session_id] = client.session
-        result = await call_next(context)
+        result: mcp_types.InitializeResult | None = await call_next(context)
         return result and result.model_copy(
             update={"capabilities": self._declared(result.capabilities, notified=not self._stateless)}
         )
 
-    async def on_discover(
-        self,
-        context: MiddlewareContext[mcp_types.DiscoverRequest],
-        call_next: CallNext[mcp_types.DiscoverRequest, Any],
-    ) -> Any:
+    async def on_discover(self, context: Discover, call_next: Next) -> Any:
         result = await call_next(context)
         if not isinstance(result, mcp_types.DiscoverResult):
             return result
         return result.model_copy(update={"capabilities": self._declared(result.capabilities, notified=True)})
 
-    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         """Answer the methods about subscriptions, for which FastMCP has no handlers."""
         if context.method not in _BEFORE_ANY_LIST:
             self._start_following()
@@ -153,7 +140,6 @@ class ChangeNotifier(Middleware):
             if context.method == "resources/unsubscribe":
                 uri = str(mcp_types.UnsubscribeRequestParams.model_validate(context.message).uri)
                 self._subscribed.get(client.session_id, set()).discard(uri)
-                self._forget_unwatched()
                 return {}
         return await call_next(context)
 
@@ -180,55 +166,44 @@ class ChangeNotifier(Middleware):
         )
         if self._closed:
             return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: request.request_id})
-        wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:MAX_SUBSCRIPTIONS]
-        digests = await self._readable(client, wanted)
+        wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:_MAX_SUBSCRIPTIONS]
+        readable = await self._readable(wanted)
+        filtered = params.notifications.model_copy(update={"resource_subscriptions": list(readable)})
         stream = object()
-        accepted = [uri for uri in wanted if uri in digests and self._watch(stream, uri, digests[uri])]
-        filtered = params.notifications.model_copy(update={"resource_subscriptions": accepted})
+        self._subscribed[stream] = set(readable)
         try:
             return await self._streams(request, params.model_copy(update={"notifications": filtered}))
         finally:
-            self._forget(stream)
+            del self._subscribed[stream]
 
     async def _subscribe(self, client: RequestContext, params: SubscribeRequestParams) -> dict[str, object]:
         uri = str(params.uri)
-        digests = await self._readable(client, [uri])
         if "\0" in uri:
             raise protocol_error(InvalidArgument("uri", "contains a NUL character"))
-        if uri not in digests:
+        if not await self._readable([uri]):
             raise protocol_error(ResourceNotFound(uri, hint="call skills/list for the URIs of skills"))
-        if not self._watch(client.session_id, uri, digests[uri]):
+        uris = self._subscribed.setdefault(client.session_id, set())
+        if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
             raise protocol_error(InvalidArgument("uri", "exceeds the maximum number of subscriptions"))
+        uris.add(uri)
         return {}
 
-    async def _readable(self, client: RequestContext, uris: Sequence[str]) -> dict[str, str]:
-        """Return the digests of those that the caller may read."""
+    async def _readable(self, uris: Sequence[str]) -> Sequence[str]:
+        """Return those of a caller's `uris` that they may read, and note the digests of their files."""
         files = [uri for uri in uris if uri.startswith(SCHEME)]
-        found: dict[str, str] = {}
-        if files:
-            # From now on the files are scanned, even if no tool has been called yet.
-            self._hub.start()
-            digests = await run_in_thread(lambda: self._publisher.digests(files))
-            found = {uri: digest for uri, digest in digests.items() if digest is not None}
-        for uri in uris:
-            if uri not in files and await client.fastmcp.get_resource(uri):
-                found[uri] = _UNCHANGING
-        return found
+        if not files:
+            return []
+        # From now on the files are scanned, even if no tool has been called yet.
+        self._hub.start()
+        digests = await run_in_thread(lambda: self._publisher.digests(files))
+        readable = {uri: digest for uri, digest in digests.items() if digest is not None}
+        # The subscribers of a file that is watched already were notified up to the digest that is there.
+        watched = self._watched()
+        self._digests |= {uri: digest for uri, digest in readable.items() if uri not in watched}
+        return list(readable)
 
-    def _watch(self, subscriber: object, uri: str, digest: str) -> bool:
-        """Subscribe to a URI, if the bounds allow it; return whether they do."""
-        uris = self._subscribed.setdefault(subscriber, set())
-        if uri not in uris:
-            if len(uris) >= MAX_SUBSCRIPTIONS or (uri not in self._digests and len(self._digests) >= MAX_WATCHED):
-                return False
-            uris.add(uri)
-            # Earlier subscribers were notified up to the digest that is already there.
-            self._digests.setdefault(uri, digest)
-        return True
-
-    def _forget_unwatched(self) -> None:
-        watched = set().union(*self._subscribed.values())
-        self._digests = {uri: digest for uri, digest in self._digests.items() if uri in watched}
+    def _watched(self) -> set[str]:
+        return set().union(*self._subscribed.values())
 
     def _scan_ended(self, is_other: bool) -> None:
         self._lists_changed = self._lists_changed or is_other
@@ -251,7 +226,7 @@ class ChangeNotifier(Middleware):
                 policy = await anyio.to_thread.run_sync(self._policy)
                 self._lists_changed = self._lists_changed or policy is not seen
                 seen = policy
-                if self._scanned and self._digests:
+                if self._scanned and self._subscribed:
                     self._scanned = False
                     await self._notify_changed_files()
                 if self._lists_changed:
@@ -273,10 +248,9 @@ class ChangeNotifier(Middleware):
             return None
 
     async def _notify_changed_files(self) -> None:
-        files = [uri for uri in self._digests if uri.startswith(SCHEME)]
-        found = await anyio.to_thread.run_sync(self._publisher.digests, files)
-        changed = {uri for uri in found if uri in self._digests and self._digests[uri] != found[uri]}
-        self._digests |= {uri: found[uri] for uri in changed}
+        found = await anyio.to_thread.run_sync(self._publisher.digests, self._watched())
+        changed = {uri for uri in found if self._digests[uri] != found[uri]}
+        self._digests |= found
         for uri in sorted(changed):
             await self._bus.publish(ResourceUpdated(uri=uri))
         await self._notify_connections(partial(self._updates, changed))
@@ -312,12 +286,11 @@ class ChangeNotifier(Middleware):
                 for notification in notifications:
                     await session.send_notification(notification)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                self._connections.pop(key, None)
-                self._forget(key)
+                self._drop(key)
 
-    def _forget(self, subscriber: object) -> None:
-        self._subscribed.pop(subscriber, None)
-        self._forget_unwatched()
+    def _drop(self, key: str) -> None:
+        self._connections.pop(key, None)
+        self._subscribed.pop(key, None)
 
 
 def _as_sent(request_id: str) -> str | int:

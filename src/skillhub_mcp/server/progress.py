@@ -59,11 +59,11 @@ class ProgressReporter:
         with _changes_of(steps) as changed:
             while True:
                 step = steps.latest
-                if step is None or step.name not in _STEPS:
-                    await self.report(0, _ALL_STEPS, "Reading the skills")
-                else:
+                done, message = 0.0, "Reading the skills"
+                if step is not None and step.name in _STEPS:
+                    done = _STEPS[step.name] + step.done / max(step.total, 1)
                     message = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
-                    await self.report(_STEPS[step.name] + step.done / max(step.total, 1), _ALL_STEPS, message)
+                await self.report(done, _ALL_STEPS, message)
                 await changed.wait()
                 changed.clear()
 
@@ -74,9 +74,8 @@ class ProgressReporter:
         while True:
             await anyio.sleep(_TICK_SECONDS)
             running = min(round(time.monotonic() - began), seconds)
-            await self.report(
-                running, seconds, f"{what} has been running for {running:g} of at most {seconds:g} seconds"
-            )
+            message = f"{what} has been running for {running:g} of at most {seconds:g} seconds"
+            await self.report(running, seconds, message)
 
 
 async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressReporter) -> None:

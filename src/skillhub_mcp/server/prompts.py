@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
-from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionReference
+from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionHandler, CompletionReference
 from fastmcp.server.providers.base import Provider
 from fastmcp.utilities.components import FastMCPComponent
 from fastmcp.utilities.versions import VersionSpec
@@ -35,29 +35,24 @@ log = logging.getLogger(__name__)
 BY_NAME = "skill"
 
 
-class NameCompletion:
-    """The completion of the prompt `skill`: the names of the skills that people can invoke."""
-
-    def __init__(self, hub: SkillHub) -> None:
-        self._hub = hub
+def name_completion(hub: SkillHub) -> CompletionHandler:
+    """Return the completion of the prompt `skill`: the names of the skills that people can invoke."""
 
     async def complete(
-        self,
-        reference: CompletionReference,
-        argument: mcp_types.CompletionArgument,
-        _: mcp_types.CompletionContext | None,
+        reference: CompletionReference, argument: mcp_types.CompletionArgument, _: mcp_types.CompletionContext | None
     ) -> mcp_types.Completion | None:
-        """Return completions of `argument`, the best first; None for an argument that names no skill."""
         if getattr(reference, "name", "") != BY_NAME or argument.name != "name":
             return None
         try:
-            skills = await asyncio.to_thread(self._hub.skills, agreed_only=True)
+            skills = await asyncio.to_thread(hub.skills, agreed_only=True)
         except SkillHubError as error:
             # A completion cannot report an error; a call of a tool does.
             log.warning("Nothing can be completed: %s", error.message)
             return None
         typed = argument.value.strip().removeprefix("/")
         return completion(typed, (shown_name(skill.name) for skill in skills if skill.user_invocable))
+
+    return complete
 
 
 def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
@@ -143,14 +138,13 @@ class SkillPromptProvider(Provider):
         return dict(sorted(by_alias.items()))
 
     def _prompt(self, name: str, skill: Skill) -> Prompt:
-        description = shortened(for_model(skill.description), _SHOWN_DESCRIPTION)
-        hint = PromptArgument(
-            name="arguments",
-            description=shortened(for_model(skill.argument_hint or ""), _SHOWN_DESCRIPTION) or _ARGUMENTS,
-            required=False,
-        )
-        prompt = _SkillPrompt(name=name, title=f"/{shown_name(skill.name)}", description=description, arguments=[hint])
-        return prompt.bind(self, skill.name)
+        hint = shortened(for_model(skill.argument_hint or ""), _SHOWN_DESCRIPTION) or _ARGUMENTS
+        return _SkillPrompt(
+            name=name,
+            title=f"/{shown_name(skill.name)}",
+            description=shortened(for_model(skill.description), _SHOWN_DESCRIPTION),
+            arguments=[PromptArgument(name="arguments", description=hint, required=False)],
+        ).bind(self, skill.name)
 
     def _by_name(self) -> Prompt:
         arguments = [
@@ -162,11 +156,11 @@ class SkillPromptProvider(Provider):
 
 
 class _SkillPrompt(Prompt):
-    _prompts: SkillPromptProvider = PrivateAttr()
+    _provider: SkillPromptProvider = PrivateAttr()
     _skill: str | None = PrivateAttr()
 
-    def bind(self, prompts: SkillPromptProvider, skill: str | None) -> _SkillPrompt:
-        self._prompts, self._skill = prompts, skill
+    def bind(self, provider: SkillPromptProvider, skill: str | None) -> _SkillPrompt:
+        self._provider, self._skill = provider, skill
         return self
 
     def to_mcp_prompt(self, **overrides: Any) -> WirePrompt:
@@ -178,7 +172,7 @@ class _SkillPrompt(Prompt):
         name = str(given.get("name") or "").strip().removeprefix("/") if self._skill is None else self._skill
         if not name:
             raise InvalidArgument("name", "must be given", hint="type the name of a skill")
-        text = await asyncio.to_thread(self._prompts.render, name, str(given.get("arguments") or "").strip())
+        text = await asyncio.to_thread(self._provider.render, name, str(given.get("arguments") or "").strip())
         return PromptResult(text, description=self.description)
 
 

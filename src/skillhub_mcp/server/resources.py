@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio.to_thread
 import mcp_types
@@ -30,21 +30,13 @@ from skillhub_mcp.server.middleware.sessions import Sessions
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 ADAPTED_META_KEY = "io.skillhub/adapted"
 
 _Context = ServerRequestContext[Any, Any]
 
 
-class UriParams(mcp_types.RequestParams):
-    """The parameters of `skills/get`."""
-
-    uri: str
-
-
-class DirectoryParams(mcp_types.PaginatedRequestParams):
-    """The parameters of `resources/directory/read`."""
+class UriParams(mcp_types.PaginatedRequestParams):
+    """The parameters of `skills/get` and `resources/directory/read`."""
 
     uri: str
 
@@ -68,7 +60,7 @@ class SkillsExtension(ServerExtension):
         return (
             MethodBinding("skills/list", mcp_types.PaginatedRequestParams, self._list),
             MethodBinding("skills/get", UriParams, self._get),
-            MethodBinding("resources/directory/read", DirectoryParams, self._children),
+            MethodBinding("resources/directory/read", UriParams, self._children),
         )
 
     async def _list(self, _: _Context, params: mcp_types.PaginatedRequestParams | None) -> dict[str, Any]:
@@ -80,7 +72,7 @@ class SkillsExtension(ServerExtension):
         skill = await run_in_thread(lambda: self._publisher.skill(_checked(params.uri)))
         return {"resultType": "complete", "skill": _skill(skill), **self._caching}
 
-    async def _children(self, _: _Context, params: DirectoryParams) -> dict[str, Any]:
+    async def _children(self, _: _Context, params: UriParams) -> dict[str, Any]:
         if params.cursor is not None:
             raise protocol_error(InvalidArgument("cursor", "comes from no earlier page: a directory is returned whole"))
         children = await run_in_thread(lambda: self._publisher.children(_checked(params.uri)))
@@ -123,7 +115,7 @@ class SkillResourceProvider(Provider):
             # A list cannot report an error; reading a resource or calling a tool does.
             log.warning("No skill is offered as a resource: %s", error.message)
             return []
-        return [_SkillFile.make(self, resource) for resource in listed]
+        return [_SkillFile.make(self, resource, resource.uri) for resource in listed]
 
     async def _get_resource(
         self,
@@ -134,7 +126,7 @@ class SkillResourceProvider(Provider):
         if segments is None:
             return None
         # Only reading it shows whether the file exists, and has an error to report if it does not.
-        return _SkillFile.make(self, publishing.Resource(build_uri(segments), segments[-1], ""), requested=uri)
+        return _SkillFile.make(self, publishing.Resource(build_uri(segments), segments[-1], ""), uri)
 
     async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
         return [_Template(uri_template=TEMPLATE, name="skill-file", description=_TEMPLATE_DESCRIPTION, parameters={})]
@@ -159,26 +151,23 @@ class SkillResourceProvider(Provider):
 
 
 class _SkillFile(Resource):
-    _resources: SkillResourceProvider = PrivateAttr()
+    _provider: SkillResourceProvider = PrivateAttr()
     _requested: str = PrivateAttr()
 
     @classmethod
-    def make(
-        cls, resources: SkillResourceProvider, resource: publishing.Resource, *, requested: str | None = None
-    ) -> _SkillFile:
+    def make(cls, provider: SkillResourceProvider, resource: publishing.Resource, requested: str) -> _SkillFile:
+        """Return a resource to be read at the `requested` URI, which an error names."""
         made = cls(
             uri=AnyUrl(resource.uri),
             name=resource.name,
             description=resource.description,
             mime_type=resource.media_type,
         )
-        made._resources = resources
-        made._requested = resource.uri if requested is None else requested
+        made._provider, made._requested = provider, requested
         return made
 
     async def read(self) -> ResourceResult:
-        # The requested URI, because an error names the one that the client knows.
-        return await anyio.to_thread.run_sync(self._resources.read, self._requested)
+        return await anyio.to_thread.run_sync(self._provider.read, self._requested)
 
     def to_mcp_resource(self, **overrides: Any) -> mcp_types.Resource:
         """Return the resource without the metadata that FastMCP would add to each of thousands."""

@@ -12,51 +12,47 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 
 # A call that does not end, or a client that does not read its answers, must not keep the server from ending.
 _GRACE_SECONDS = 8.0
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve_stdio(serve: Callable[[], object]) -> signal.Signals | None:
     """Run `serve`, which reads `sys.stdin` to its end, and return the signal that ended it; None for the client.
 
     A second signal ends the process at once with 128 and its number, and so does the grace period after the end of the
-    input (1 if no signal arrived).
+    input (1 if no signal arrived). The process can only exit afterwards: its stdin and signal handlers are replaced.
     """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         serve()
         return None
     received: list[signal.Signals] = []
+    waking, wake = os.pipe()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(signal.Signals(number))
+        os.close(wake)
 
     def on_end() -> None:
         late = threading.Timer(_GRACE_SECONDS, lambda: os._exit(128 + received[0] if received else 1))
         late.daemon = True
         late.start()
 
-    with _stdin_that_ends(on_end) as end, _on_signals(received, end):
-        serve()
-    return received[0] if received else None
-
-
-@contextmanager
-def _stdin_that_ends(on_end: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Replace `sys.stdin`, and yield a function that ends it. `on_end` is called once at its end."""
-    stdin = sys.stdin
-    waking, wake = os.pipe()
-    source, empty = os.dup(stdin.fileno()), os.open(os.devnull, os.O_RDONLY)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # A signal that is ignored stays ignored, as SIGINT is for a background job of a shell script.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, on_signal)
+    source, empty = os.dup(sys.stdin.fileno()), os.open(os.devnull, os.O_RDONLY)
     # A child process must not read the client's messages.
-    os.dup2(empty, stdin.fileno())
+    os.dup2(empty, sys.stdin.fileno())
     os.close(empty)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(_EndableInput(source, waking, on_end)), encoding="utf-8")
-    try:
-        yield lambda: os.close(wake)
-    finally:
-        sys.stdin = stdin
-        os.dup2(source, stdin.fileno())
+    serve()
+    return received[0] if received else None
 
 
 class _EndableInput(io.RawIOBase):
@@ -76,25 +72,3 @@ class _EndableInput(io.RawIOBase):
         if not count:
             self._on_end()
         return count
-
-
-@contextmanager
-def _on_signals(received: list[signal.Signals], end: Callable[[], None]) -> Iterator[None]:
-    """Record the first signal in `received` and call `end`; exit the process at the second."""
-
-    def handle(number: int, _: FrameType | None) -> None:
-        if received:
-            os._exit(128 + number)
-        received.append(signal.Signals(number))
-        end()
-
-    # A signal that is ignored stays ignored, as SIGINT is for a background job of a shell script.
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    handled = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
-    for number in handled:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number in handled:
-            signal.signal(number, before[number])

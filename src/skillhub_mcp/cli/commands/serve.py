@@ -9,7 +9,6 @@ import secrets
 import signal
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +121,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
         from skillhub_mcp._util.tempdir import scratch_directory
         from skillhub_mcp.server.http.workers import serve_by_workers
 
-        with scratch_directory("metrics") if settings.observability.metrics != "0" else nullcontext("") as shared:
+        with scratch_directory("workers") as shared:
             worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
             serve_by_workers(worker, http, settings.http.workers)
             return EXIT_FAILED
@@ -187,13 +186,13 @@ def _make_server(
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """Makes the server of a worker process. It is pickled here and called there."""
+    """Makes the server of a worker process. It is pickled here and called there. All share the directory `shared`."""
 
     options: Mapping[str, str]
     host: str
     port: int
     state_key: bytes = field(repr=False)
-    shared_metrics: str
+    shared: str
 
     def __call__(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
@@ -209,14 +208,15 @@ class _Worker:
         settings, sources = read_settings(os.environ, self.options)
         log_to_stderr(settings.observability.log_level, settings.observability.log_format)
         _hide_secrets(settings, sources)
-        metrics = make_metrics(settings, shared=self.shared_metrics)
+        metrics = make_metrics(settings, shared=self.shared)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
         if current_process().name == FIRST_WORKER:
             # The others see the same files.
             log_library(hub, settings)
             log_start(hub, settings, http=http, address=address)
-        chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)
+        agreements = os.path.join(self.shared, "agreements")
+        chosen = server_options(settings, hub, over_http=True, state_key=self.state_key, agreements=agreements)
         return make_uvicorn(make_http_app(make_server(hub, chosen), hub, http), http)
 
 

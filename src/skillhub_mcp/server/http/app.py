@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
-from skillhub_mcp.server.http.leniency import LenientRequests, WithoutSlash
+from skillhub_mcp.server.http.leniency import LenientRequests
 from skillhub_mcp.server.http.pages import (
     MCP_PATH,
     Exposition,
@@ -97,15 +97,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         allowed_hosts=list(options.allowed_hosts),
         allowed_origins=list(options.allowed_origins),
     )
-
-    # Its redirects would leave the path prefix of a proxy.
     guarded.router.redirect_slashes = False
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with guarded.lifespan(app):
-            yield
-
     page = FrontPage(options.public_url, options.auth)
     guard = [
         Middleware(LegibleRefusals, page=page),
@@ -137,9 +129,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
             allow_headers=("*",),
             expose_headers=("Mcp-Session-Id", "WWW-Authenticate", "Retry-After"),
         )
-    whole = Starlette(
-        routes=[*probes, Mount("/", app=mounted)], middleware=[Middleware(WithoutSlash)], lifespan=lifespan
-    )
+    whole = Starlette(routes=[*probes, Mount("/", app=mounted)], lifespan=guarded.lifespan)
 
     def end_waiting() -> None:
         for middleware in server.middleware:
@@ -187,29 +177,14 @@ def make_uvicorn(app: DisconnectOnShutdown, options: HttpOptions) -> GracefulSer
 @contextmanager
 def listening(options: HttpOptions) -> Iterator[socket.socket]:
     """Listen at the address, and log it. Raises InvalidSetting for one that cannot be used."""
-    listener = _listen(options.host, options.port)
-    try:
-        log.info("Serving MCP at %s", url_of(listener))
-        yield listener
-    finally:
-        listener.close()
-
-
-def url_of(listener: socket.socket) -> str:
-    """Return the URL of /mcp at the address where `listener` listens."""
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}{MCP_PATH}"
-
-
-def _listen(host: str, port: int) -> socket.socket:
+    host, port = options.host, options.port
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except OSError as error:
         raise InvalidSetting("--host", host, f"cannot be used: {error.strerror or error}") from error
     try:
         # From here on a client that knows the address waits to be served, and is not refused.
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
             hint = "127.0.0.1 is for this machine alone, 0.0.0.0 for every address that it has"
@@ -217,3 +192,13 @@ def _listen(host: str, port: int) -> socket.socket:
         raise InvalidSetting(
             "--port", str(port), f"is not available at {host}: {error.strerror}", hint="choose another port"
         ) from error
+    with listener:
+        log.info("Serving MCP at %s", url_of(listener))
+        yield listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of /mcp at the address where `listener` listens."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}{MCP_PATH}"

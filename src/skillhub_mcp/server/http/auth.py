@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.errors import RateLimited, TokensUnreadable
+from skillhub_mcp.errors import TokensUnreadable
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.visibility import Visibility
@@ -37,9 +37,9 @@ from skillhub_mcp.usage import TokenUses
 
 log = logging.getLogger(__name__)
 
-# Signatures with public keys. HS256 uses a shared secret, and `none` is no signature.
 # The end of the year 9999, in seconds since 1970.
 _LAST_SECOND = 253_402_300_799
+# Signatures with public keys. HS256 uses a shared secret, and `none` is no signature.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _SKILLS_CLAIM, _CATEGORIES_CLAIM, _RUN_CLAIM = "skillhub_skills", "skillhub_categories", "skillhub_may_run"
 _ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
@@ -111,7 +111,11 @@ class HubTokenVerifier(TokenVerifier):
         """Return FastMCP's middleware, with a limit for wrong tokens in the one that verifies them."""
         _, *rest = super().get_middleware()
         backend = _Backend(self, self._wrong)
-        return [Middleware(AuthenticationMiddleware, backend=backend, on_error=_refused), *rest]
+
+        def refused(_: HTTPConnection, error: AuthenticationError) -> Response:
+            return too_many_requests(error.args[0])
+
+        return [Middleware(AuthenticationMiddleware, backend=backend, on_error=refused), *rest]
 
     def _tokens_by_digest(self) -> Mapping[str, Token]:
         try:
@@ -156,7 +160,7 @@ class _SignedTokens:
             log.warning("A signed token of %s is not accepted: %s", name, problem)
             return None
         caller = Caller(name, visibility if visibility.limits else None, may_run)
-        return _caller_token(f"signed {found.subject or found.client_id}", caller, found)
+        return _caller_token(f"signed {found.subject or found.client_id}", caller)
 
 
 def _algorithm_of(token: str) -> str:
@@ -183,24 +187,13 @@ class _Backend(BearerAuthBackend):
         address = address_of(conn.scope)
         refused = self._wrong.wait(address, token)
         if refused is not None:
-            raise _TooManyWrongTokens(refused)
+            raise AuthenticationError(refused)
         found: tuple[AuthCredentials, AuthenticatedUser] | None = await super().authenticate(conn)
         if found is None:
             self._wrong.record_wrong(address, token)
         else:
             self._wrong.record_accepted(token)
         return found
-
-
-class _TooManyWrongTokens(AuthenticationError):
-    def __init__(self, error: RateLimited) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-def _refused(_: HTTPConnection, error: AuthenticationError) -> Response:
-    assert isinstance(error, _TooManyWrongTokens)  # noqa: S101 - for the type checker
-    return too_many_requests(error.error)
 
 
 def _filter(signed: AccessToken) -> Visibility:
@@ -213,17 +206,9 @@ def _filter(signed: AccessToken) -> Visibility:
     return filter_of(signed.claims.get(_SKILLS_CLAIM, NOT_GIVEN), signed.claims.get(_CATEGORIES_CLAIM, NOT_GIVEN))
 
 
-def _caller_token(client_id: str, caller: Caller, signed: AccessToken | None = None) -> CallerToken:
+def _caller_token(client_id: str, caller: Caller) -> CallerToken:
     """Return the token for the tools. The `client_id` distinguishes callers, also two with one name and other kinds."""
-    return CallerToken(
-        token="",
-        client_id=client_id,
-        scopes=[] if signed is None else signed.scopes,
-        expires_at=None if signed is None else signed.expires_at,
-        subject=None if signed is None else signed.subject,
-        claims={} if signed is None else {"iss": signed.claims.get("iss")},
-        caller=caller,
-    )
+    return CallerToken(token="", client_id=client_id, scopes=[], caller=caller)
 
 
 def _printable(name: str) -> str:

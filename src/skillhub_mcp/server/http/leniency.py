@@ -1,6 +1,6 @@
 """Requests that other servers accept and the SDK refuses, changed into ones that it accepts.
 
-- `/mcp/` is `/mcp`.
+- `/mcp/` is `/mcp`. A redirect would leave the path prefix of a proxy.
 - `initialize` with the id of an ended session, or an empty one, starts a session. The SDK answers 404.
 - A client that accepts JSON and no event stream, or that says nothing, gets the response as JSON. The SDK answers 406,
   or a stream. Progress notifications before the response are dropped, as in the SDK's own JSON mode.
@@ -25,18 +25,6 @@ _STREAM = "text/event-stream"
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 
 
-class WithoutSlash:
-    """ASGI middleware: serves `/mcp/` as `/mcp`. A redirect would leave the path prefix of a proxy."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == f"{MCP_PATH}/":
-            scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode()}
-        await self._app(scope, receive, send)
-
-
 class LenientRequests:
     """ASGI middleware, after authentication: it does not read the body of a request without a valid token."""
 
@@ -44,11 +32,14 @@ class LenientRequests:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        user = scope.get("user")
-        if scope["type"] != "http" or scope["path"] != MCP_PATH or (user is not None and not user.is_authenticated):
+        if scope["type"] != "http" or scope["path"] not in (MCP_PATH, f"{MCP_PATH}/"):
             await self._app(scope, receive, send)
             return
-        scope = {**scope, "headers": list(scope["headers"])}
+        scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode(), "headers": list(scope["headers"])}
+        user = scope.get("user")
+        if user is not None and not user.is_authenticated:
+            await self._app(scope, receive, send)
+            return
         headers = MutableHeaders(scope=scope)
         del headers["last-event-id"]
         if scope["method"] == "POST" and _SESSION in headers:
@@ -75,14 +66,11 @@ def _wants_json(headers: Headers) -> bool:
 
 async def _read(receive: Receive) -> Sequence[Message]:
     """Return the messages of a body up to its end, or until it is too large."""
-    messages: list[Message] = []
-    size = 0
-    while size <= _MAX_BODY_BYTES:
-        message = await receive()
-        messages.append(message)
-        size += len(message.get("body", b""))
-        if not message.get("more_body", False):
-            break
+    messages = [await receive()]
+    size = len(messages[0].get("body", b""))
+    while messages[-1].get("more_body", False) and size <= _MAX_BODY_BYTES:
+        messages.append(await receive())
+        size += len(messages[-1].get("body", b""))
     return messages
 
 
@@ -90,9 +78,7 @@ def _replay(messages: Iterable[Message], receive: Receive) -> Receive:
     left = iter(messages)
 
     async def replay() -> Message:
-        for message in left:
-            return message
-        return await receive()
+        return next(left, None) or await receive()
 
     return replay
 

@@ -47,11 +47,9 @@ class FrontPage:
     auth: AuthOptions | None
 
     def route(self) -> Route:
-        """Return the route `/`: text, or JSON for clients that ask for it."""
+        """Return the route `/`."""
 
         async def front(request: Request) -> Response:
-            if "application/json" in request.headers.get("accept", ""):
-                return JSONResponse(self._facts(request.scope), headers=_HEADERS)
             return PlainTextResponse(self._text(request.scope), headers=_HEADERS)
 
         return Route("/", front)
@@ -77,8 +75,9 @@ class FrontPage:
         if status == HTTPStatus.UNAUTHORIZED:
             return self.unauthorized(scope, headers.get("www-authenticate", "Bearer"))
         if status == HTTPStatus.MISDIRECTED_REQUEST:
-            sentence = "The Host header is not an address of this server: set SKILLHUB_PUBLIC_URL or"
-            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", f"{sentence} SKILLHUB_ALLOWED_HOSTS.")
+            settings = "SKILLHUB_PUBLIC_URL or SKILLHUB_ALLOWED_HOSTS"
+            sentence = f"The Host header is not an address of this server: set {settings}."
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", sentence)
         if status == HTTPStatus.FORBIDDEN and "origin" in asked:
             sentence = "Pages of this origin may not call: set SKILLHUB_ALLOWED_ORIGINS."
             return _refusal(HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
@@ -87,9 +86,7 @@ class FrontPage:
         accepts = asked.get("accept", "")
         is_client = "event-stream" in accepts or "json" in accepts
         if at_endpoint and status in _NO_STREAM and scope["method"] in ("GET", "HEAD") and not is_client:
-            text = (
-                f"This is the endpoint for MCP clients: give them this address. About the server: {self._path('/')}\n"
-            )
+            text = f"This is the endpoint for MCP clients: give them this address. The server: {self._path('/')}\n"
             allow = {"allow": headers["allow"]} if "allow" in headers else {}
             return PlainTextResponse(text, status_code=status, headers={**_HEADERS, **allow})
         return None
@@ -114,35 +111,22 @@ class FrontPage:
             ways.append(f"{self.auth.jwt.issuer} issues them.")
         return " ".join(ways)
 
-    def _facts(self, scope: Scope) -> dict[str, object]:
-        return {
-            "name": "SkillHub",
-            "description": "Serves Agent Skills to MCP clients",
-            "endpoint": self._endpoint(scope),
-            "transport": "streamable-http",
-            "authentication": None if self.auth is None else "bearer",
-            "health": self._path("/healthz"),
-            "ready": self._path("/readyz"),
-            "documentation": homepage(),
-            **({"version": version()} if self.auth is None else {}),
-        }
-
     def _text(self, scope: Scope) -> str:
         endpoint = self._endpoint(scope)
         variable, token = "", "not required"
         if self.auth is not None:
             variable = " --token-variable SKILLHUB_TOKEN"
             token = f"required, as 'Authorization: Bearer TOKEN'. {self._givers()}"
-        lines = [
-            "SkillHub: Agent Skills for MCP clients.",
-            "",
-            f"endpoint  {endpoint}",
-            f"connect   skillhub connect CLIENT --http {endpoint}{variable}",
-            f"token     {token}",
-            f"health    {self._path('/healthz')} (the process lives), {self._path('/readyz')} (can search)",
-        ]
+        server = "SkillHub" if self.auth is not None else f"SkillHub {version()}"
         docs = homepage()
-        return "\n".join([*lines, *([f"docs      {docs}"] if docs else []), ""])
+        return (
+            f"{server}: Agent Skills for MCP clients.\n\n"
+            f"endpoint  {endpoint}\n"
+            f"connect   skillhub connect CLIENT --http {endpoint}{variable}\n"
+            f"token     {token}\n"
+            f"health    {self._path('/healthz')} (the process lives), {self._path('/readyz')} (can search)\n"
+            + (f"docs      {docs}\n" if docs else "")
+        )
 
 
 class LegibleRefusals:
@@ -223,13 +207,12 @@ def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
 def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[str, object]:
     if publication is None:
         return {}
+    storage: dict[str, object] = {"storage": publication.storage}
     if anonymous:
-        return {"storage": publication.storage}
-    reported: dict[str, object] = {"publication": publication.number, "storage": publication.storage}
-    reported["since"] = _in_utc(publication.since)
-    if publication.checked_at:
-        reported["checked_at"] = _in_utc(publication.checked_at)
-    return {**reported, "storage_problem": publication.problem} if publication.problem else reported
+        return storage
+    checked = {"checked_at": _in_utc(publication.checked_at)} if publication.checked_at else {}
+    problem = {"storage_problem": publication.problem} if publication.problem else {}
+    return {"publication": publication.number, **storage, "since": _in_utc(publication.since), **checked, **problem}
 
 
 def _in_utc(seconds: float) -> str:

@@ -16,7 +16,7 @@ from skillhub_mcp.errors import RateLimited
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 
-WRONG_TOKENS_A_MINUTE = 60
+_WRONG_TOKENS_A_MINUTE = 60
 
 _MAX_CLIENTS = 10_000
 _MAX_TOKENS = 10_000
@@ -59,8 +59,8 @@ class WrongTokens:
     A token that was accepted before is verified all the same, so that a neighbour's guesses lock no one out.
     """
 
-    def __init__(self, *, per_minute: int = WRONG_TOKENS_A_MINUTE, clock: Callable[[], float] = time.monotonic) -> None:
-        self._buckets = TokenBuckets(per_minute, clock=clock)
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._buckets = TokenBuckets(_WRONG_TOKENS_A_MINUTE, clock=clock)
         self._accepted: LRUCache[bytes, None] = LRUCache(_MAX_TOKENS)
 
     def wait(self, address: str, token: str) -> RateLimited | None:

@@ -1,7 +1,6 @@
 """Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed.
 
-A call that waits for a person's reply ends too, since the reply would be a new request. A request that takes longer
-than the grace period is cut off, with 503 if no answer has begun.
+A call that waits for a person's reply ends too, since the reply would be a new request.
 """
 
 from __future__ import annotations
@@ -13,23 +12,15 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from http import HTTPStatus
 from types import FrameType
 from typing import NoReturn
 
 import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
-
-_CUT_OFF = {
-    "error": "stopping",
-    "error_description": "This server is stopping, and the request took too long for it. See whether it was done, then "
-    "send it again.",
-}
 
 
 class DisconnectOnShutdown:
@@ -49,28 +40,12 @@ class DisconnectOnShutdown:
         self._end_waiting()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        has_begun = False
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
-        answer = self._until_stopped if scope["method"] == "GET" else self._app
+        is_stream = scope["type"] == "http" and scope["method"] == "GET"
         try:
-            await answer(scope, receive, send_and_note)
+            await (self._until_stopped if is_stream else self._app)(scope, receive, send)
         except ClientDisconnect:
             # No client is left to answer, and uvicorn would log a traceback.
             log.debug("A client left before its request was complete")
-        except asyncio.CancelledError:
-            if not self._stopping.is_set():
-                raise
-            # uvicorn has said that it cuts this off, and would say it again with a traceback of everything in between.
-            if not has_begun:
-                await JSONResponse(_CUT_OFF, HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "1"})(scope, receive, send)
 
     async def _until_stopped(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, to which a stop of the server looks like a disconnect of its client."""

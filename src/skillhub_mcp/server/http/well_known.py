@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from http import HTTPStatus
 
@@ -46,37 +46,43 @@ _PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, SkillFilesUnava
 
 
 def well_known_routes(
-    server: FastMCP,
-    hub: SkillHub,
-    page: FrontPage,
-    *,
-    serve_dotfiles: bool,
-    middleware: Sequence[Middleware],
+    server: FastMCP, hub: SkillHub, page: FrontPage, *, serve_dotfiles: bool, middleware: Sequence[Middleware]
 ) -> list[Route]:
     """Return the routes, behind `middleware`: the guard, authentication, and the limit of requests."""
     hooks = next((one for one in server.middleware if isinstance(one, HookMiddleware)), None)
     artifacts = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
-    routes: Mapping[str, _Answer] = {
-        WELL_KNOWN_PATH: lambda request: _whole(request, "application/json", _index(artifacts.all())),
-        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request: _document(artifacts, request),
-        f"{_TOP}/{{name}}{_ZIP}": lambda request: _archive(artifacts, request),
-    }
 
-    def endpoint(answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
-        async def respond(request: Request) -> Response:
+    def index(request: Request) -> Response:
+        return _whole(request, "application/json", _index(artifacts.all()))
+
+    def document(request: Request) -> Response:
+        _, skill = artifacts.find(request.path_params["name"])
+        return _whole(request, "text/markdown; charset=utf-8", artifacts.document(skill))
+
+    def archive(request: Request) -> Response:
+        found, skill = artifacts.find(request.path_params["name"])
+        if not found.is_archive:
+            raise ResourceNotFound(found.name)
+        return _whole(request, "application/zip", artifacts.artifact(skill))
+
+    def route(path: str, answer: Callable[[Request], Response]) -> Route:
+        async def endpoint(request: Request) -> Response:
             if server.auth is not None and not request.user.is_authenticated:
                 return page.unauthorized(request.scope)
-            return await anyio.to_thread.run_sync(_responded, request, answer, hooks, page)
+            return await anyio.to_thread.run_sync(_answered, request, answer, hooks, page)
 
-        return respond
+        return Route(path, endpoint, methods=["GET"], middleware=middleware)
 
-    return [Route(path, endpoint(answer), methods=["GET"], middleware=middleware) for path, answer in routes.items()]
+    return [
+        route(WELL_KNOWN_PATH, index),
+        route(f"{_TOP}/{{name}}/{SKILL_FILE}", document),
+        route(f"{_TOP}/{{name}}{_ZIP}", archive),
+    ]
 
 
-_Answer = Callable[[Request], Response]
-
-
-def _responded(request: Request, answer: _Answer, hooks: HookMiddleware | None, page: FrontPage) -> Response:
+def _answered(
+    request: Request, answer: Callable[[Request], Response], hooks: HookMiddleware | None, page: FrontPage
+) -> Response:
     # The thread has the context of this request alone.
     REQUEST_CONTEXT.set(RequestContext(caller_name() or NAMELESS, "http"))
     try:
@@ -105,18 +111,6 @@ def _index(skills: Sequence[Artifact]) -> bytes:
             for one in skills
         ]
     ).encode()
-
-
-def _document(artifacts: ArtifactService, request: Request) -> Response:
-    _, skill = artifacts.find(request.path_params["name"])
-    return _whole(request, "text/markdown; charset=utf-8", artifacts.document(skill))
-
-
-def _archive(artifacts: ArtifactService, request: Request) -> Response:
-    found, skill = artifacts.find(request.path_params["name"])
-    if not found.is_archive:
-        raise ResourceNotFound(found.name)
-    return _whole(request, "application/zip", artifacts.artifact(skill))
 
 
 def _whole(request: Request, media_type: str, body: bytes) -> Response:

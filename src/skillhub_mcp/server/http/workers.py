@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 
@@ -44,65 +44,60 @@ def serve_by_workers(make_server: MakeServer, options: HttpOptions, count: int) 
     an address that cannot be used, and KeyboardInterrupt and SystemExit when it is stopped.
     """
     exit_cleanly_on_sigterm()
+    workers: list[SpawnProcess] = []
     with listening(options) as listener:
-        workers = _Workers(make_server, listener)
         try:
-            workers.supervise(count)
+            _supervise(workers, lambda number: _start(make_server, listener, number), count)
         finally:
-            workers.stop()
+            _stop(workers)
 
 
-class _Workers:
-    def __init__(self, make_server: MakeServer, listener: socket.socket) -> None:
-        self._make_server = make_server
-        self._listener = listener
-        self._context = multiprocessing.get_context("spawn")
-        self._workers: list[tuple[SpawnProcess, float]] = []
-
-    def supervise(self, count: int) -> None:
-        """Start workers, and replace those that end, until a signal or too many failed starts in a row."""
-        for number in range(count):
-            self._workers.append(self._start(number))
-        failed_starts = 0
-        while wait([process.sentinel for process, _ in self._workers]):
-            for number, (process, started) in enumerate(self._workers):
-                if process.is_alive():
-                    continue
-                process.join()
-                failed_starts = failed_starts + 1 if time.monotonic() - started < _START_SECONDS else 0
-                if failed_starts >= _MAX_FAILED_STARTS:
-                    log.error("%d workers in a row ended soon after they started: giving up", failed_starts)
-                    return
-                log.warning("Worker %s ended with %s and is replaced", process.pid, process.exitcode)
-                self._workers[number] = self._start(number)
-
-    def stop(self) -> None:
-        """Let every worker finish its requests and end; one that takes too long is killed."""
-        for process, _ in self._workers:
-            process.terminate()
-        until = time.monotonic() + GRACE_SECONDS + _EXIT_SECONDS
-        for process, _ in self._workers:
-            process.join(max(0.0, until - time.monotonic()))
+def _supervise(workers: list[SpawnProcess], start: Callable[[int], SpawnProcess], count: int) -> None:
+    """Start workers, and replace those that end, until a signal or too many failed starts in a row."""
+    workers.extend(map(start, range(count)))
+    started = [time.monotonic()] * count
+    failed_starts = 0
+    while wait([process.sentinel for process in workers]):
+        for number, process in enumerate(workers):
             if process.is_alive():
-                process.kill()
-                process.join()
-
-    def _start(self, number: int) -> tuple[SpawnProcess, float]:
-        name = f"{_WORKER}{number}"
-        place = os.getcwd()
-        process = self._context.Process(target=_work, args=(self._make_server, self._listener, place), name=name)
-        # A new Python looks for its first modules where it starts: that must not be a project.
-        os.chdir(os.path.abspath(os.sep))
-        try:
-            process.start()
-        finally:
-            os.chdir(place)
-        return process, time.monotonic()
+                continue
+            process.join()
+            failed_starts = failed_starts + 1 if time.monotonic() - started[number] < _START_SECONDS else 0
+            if failed_starts >= _MAX_FAILED_STARTS:
+                log.error("%d workers in a row ended soon after they started: giving up", failed_starts)
+                return
+            log.warning("Worker %s ended with %s and is replaced", process.pid, process.exitcode)
+            workers[number], started[number] = start(number), time.monotonic()
 
 
-def _work(make_server: MakeServer, listener: socket.socket, place: str) -> None:
-    """Run a worker, in the directory `place`."""
-    os.chdir(place)
+def _stop(workers: Sequence[SpawnProcess]) -> None:
+    """Let every worker finish its requests and end; one that takes too long is killed."""
+    for process in workers:
+        process.terminate()
+    until = time.monotonic() + GRACE_SECONDS + _EXIT_SECONDS
+    for process in workers:
+        process.join(max(0.0, until - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _start(make_server: MakeServer, listener: socket.socket, number: int) -> SpawnProcess:
+    cwd = os.getcwd()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_work, args=(make_server, listener, cwd), name=f"{_WORKER}{number}")
+    # A new Python looks for its first modules where it starts: that must not be a project.
+    os.chdir(os.path.abspath(os.sep))
+    try:
+        process.start()
+    finally:
+        os.chdir(cwd)
+    return process
+
+
+def _work(make_server: MakeServer, listener: socket.socket, cwd: str) -> None:
+    """Run a worker in the directory `cwd`."""
+    os.chdir(cwd)
     exit_cleanly_on_sigterm()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:

@@ -15,13 +15,14 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import mcp_types
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.project import ClientDirectories, existing_directories
+from skillhub_mcp.server.middleware_types import AnyRequest, Initialize, Next
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +55,10 @@ class ClientProjectMiddleware(Middleware):
         self._initialized = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
 
-    async def on_initialize(
-        self,
-        context: MiddlewareContext[mcp_types.InitializeRequest],
-        call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
-    ) -> mcp_types.InitializeResult | None:
+    async def on_initialize(self, context: Initialize, call_next: Next) -> mcp_types.InitializeResult | None:
         if offers_roots(context.message) and context.fastmcp_context is not None:
             self._ask(context.fastmcp_context.session)
-        result = await call_next(context)
+        result: mcp_types.InitializeResult | None = await call_next(context)
         if result is None:
             return None
         experimental = {**(result.capabilities.experimental or {}), _CODEX: {}}
@@ -69,14 +66,14 @@ class ClientProjectMiddleware(Middleware):
             update={"capabilities": result.capabilities.model_copy(update={"experimental": experimental})}
         )
 
-    async def on_notification(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+    async def on_notification(self, context: AnyRequest, call_next: Next) -> Any:
         if context.method == _INITIALIZED:
             self._initialized.set()
         elif context.method == _CHANGED and context.fastmcp_context is not None:
             self._ask(context.fastmcp_context.session)
         return await call_next(context)
 
-    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         if context.method in _BEFORE_ROOTS:
             return await call_next(context)
         if self._asking is not None:

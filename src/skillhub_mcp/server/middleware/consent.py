@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -19,7 +18,7 @@ from fastmcp.exceptions import FastMCPError
 from fastmcp.prompts.base import InputRequiredPromptResult
 from fastmcp.resources.base import InputRequiredResourceResult
 from fastmcp.server.context import Context
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, Tool
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -32,6 +31,8 @@ from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 from skillhub_mcp.sanitize import for_model, path_for_model, shortened
 from skillhub_mcp.server.error_responses import known_cause
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
+from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, ListTools, Next, ReadResource
+from skillhub_mcp.server.options import TrustAsking
 from skillhub_mcp.skills.name_resolution import Names
 
 log = logging.getLogger(__name__)
@@ -66,41 +67,25 @@ class ConsentMiddleware(Middleware):
         for question in self._open:
             question.cancel()
 
-    async def on_list_tools(
-        self,
-        context: MiddlewareContext[mcp_types.ListToolsRequest],
-        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
-    ) -> Sequence[Tool]:
-        tools = await call_next(context)
+    async def on_list_tools(self, context: ListTools, call_next: Next) -> Sequence[Tool]:
+        tools: Sequence[Tool] = await call_next(context)
         if self._access.may_run():
             return tools
         return [tool for tool in tools if TOOL_ACTIONS.get(tool.name) is not Action.RUN]
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, Any],
-    ) -> Any:
+    async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         return await self._with_consent(context, call_next, InputRequiredToolResult, tool=context.message.name)
 
-    async def on_get_prompt(
-        self,
-        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
-        call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
-    ) -> Any:
+    async def on_get_prompt(self, context: GetPrompt, call_next: Next) -> Any:
         return await self._with_consent(context, call_next, InputRequiredPromptResult)
 
-    async def on_read_resource(
-        self,
-        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
-        call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
-    ) -> Any:
+    async def on_read_resource(self, context: ReadResource, call_next: Next) -> Any:
         return await self._with_consent(context, call_next, InputRequiredResourceResult)
 
     async def _with_consent(
         self,
-        context: MiddlewareContext[Any],
-        call_next: CallNext[Any, Any],
+        context: AnyRequest,
+        call_next: Next,
         as_question: Callable[[mcp_types.InputRequiredResult], Any],
         *,
         tool: str = "",
@@ -110,19 +95,19 @@ class ConsentMiddleware(Middleware):
             return await self._checked(context, call_next, tool)
         except FastMCPError as error:
             required = known_cause(error)
-            if not isinstance(required, ConfirmationRequired) or client is None or not can_ask(client):
+            if not isinstance(required, ConfirmationRequired) or client is None or not _can_ask(client):
                 raise
         if is_stateless(client):
             reply = (client.input_responses or {}).get(_QUESTION)
             # A reply is valid for its own question, and for no other skill or action.
             if client.request_state != _state(required) or not isinstance(reply, mcp_types.ElicitResult):
-                return as_question(question(_QUESTION, self._form(required), _state(required)))
+                return as_question(_question(_QUESTION, self._form(required), _state(required)))
         else:
             reply = await self._asked(client, required)
         await self._apply(reply, required)
         return await self._checked(context, call_next, tool)
 
-    async def _checked(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any], tool: str) -> Any:
+    async def _checked(self, context: AnyRequest, call_next: Next, tool: str) -> Any:
         # In the event loop: checking whether a few small files changed takes less time than a switch to a thread.
         with self._access.pinned() as policy:
             if tool:
@@ -134,9 +119,9 @@ class ConsentMiddleware(Middleware):
         with anyio.CancelScope() as question:
             self._open.add(question)
             try:
-                return await elicit(client, self._form(required))
+                return await _elicit(client, self._form(required))
             except (MCPError, ValidationError) as error:
-                log.warning("The client could not ask its user: %s", why_not_asked(error))
+                log.warning("The client could not ask its user: %s", _on_one_line(error))
                 raise required from error
             finally:
                 self._open.discard(question)
@@ -182,43 +167,39 @@ class ConsentMiddleware(Middleware):
         return [_ONCE, _NO] if forgets else [_ONCE, _ALWAYS, _NO]
 
     def _form(self, required: ConfirmationRequired) -> mcp_types.ElicitRequestFormParams:
-        return form(self._message(required), title="Allow it?", answers=self._answers(required))
+        return _form(self._message(required), title="Allow it?", answers=self._answers(required))
 
 
 def _state(required: ConfirmationRequired) -> str:
     return json.dumps([required.tool, required.directory, required.digest, *required.packages])
 
 
-def form(message: str, *, title: str, answers: list[str]) -> mcp_types.ElicitRequestFormParams:
+def _form(message: str, *, title: str, answers: list[str]) -> mcp_types.ElicitRequestFormParams:
     """Return a form with one field, `answer`."""
     answer = {"type": "string", "title": title, "enum": answers}
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     return mcp_types.ElicitRequestFormParams(message=message, requested_schema=schema)
 
 
-async def elicit(client: Context, asked: mcp_types.ElicitRequestFormParams) -> mcp_types.ElicitResult:
+async def _elicit(client: Context, asked: mcp_types.ElicitRequestFormParams) -> mcp_types.ElicitResult:
     """Show the user a form, in the 2025-11-25 protocol. Raises MCPError and ValidationError."""
     return await client.session.elicit(
         message=asked.message, requested_schema=asked.requested_schema, related_request_id=client.request_id
     )
 
 
-def question(key: str, asked: mcp_types.ElicitRequestFormParams, state: str) -> mcp_types.InputRequiredResult:
+def _question(key: str, asked: mcp_types.ElicitRequestFormParams, state: str) -> mcp_types.InputRequiredResult:
     """Return the result that asks the client to show its user a form, in the 2026-07-28 protocol."""
     return mcp_types.InputRequiredResult(
         input_requests={key: mcp_types.ElicitRequest(params=asked)}, request_state=state
     )
 
 
-def why_not_asked(error: Exception) -> str:
-    """Return why a client did not ask its user, or what is wrong with the reply that it gave, on one line."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problems = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
-    return f"its reply is not what MCP has for one: {'; '.join(problems)}"
+def _on_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
-def can_ask(client: Context) -> bool:
+def _can_ask(client: Context) -> bool:
     """Whether the client can show its user a form."""
     capabilities = client.session.client_capabilities
     elicitation = None if capabilities is None else capabilities.elicitation
@@ -233,35 +214,19 @@ _ARGUMENTS = ("skill_name", "skill", "name", "path")
 _SHOWN_NAMES, _SHOWN_LENGTH = 8, 64
 
 
-@dataclass(frozen=True, slots=True)
-class TrustAsking:
-    """What the project of a root `brings` now, and recording that its person agrees.
-
-    Both read files. They raise InvalidSetting, TrustUnreadable and PolicyUnwritable, and OSError.
-    """
-
-    brings: Callable[[str], ProjectSkills]
-    agree: Callable[[ProjectSkills], None]
-
-
 class TrustQuestionMiddleware(Middleware):
     """Asks the client's user whether they trust the project, for a server over stdio, which has one session."""
 
     def __init__(self, hub: SkillHub, asking: TrustAsking) -> None:
         self._hub = hub
         self._asking = asking
-        # By the state of the question, and by what the skills were that it was about.
-        self._asked: dict[str, ProjectSkills] = {}
-        self._asked_about: set[frozenset[tuple[str, str]]] = set()
+        # The states of the questions.
+        self._asked: set[str] = set()
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, Any],
-    ) -> Any:
+    async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         client = context.fastmcp_context
         loads = TOOL_ACTIONS.get(context.message.name) is Action.LOAD
-        if client is not None and loads and can_ask(client):
+        if client is not None and loads and _can_ask(client):
             question = await self._answered_or_asked(client, context.message)
             if question is not None:
                 return InputRequiredToolResult(question)
@@ -272,24 +237,25 @@ class TrustQuestionMiddleware(Middleware):
     ) -> mcp_types.InputRequiredResult | None:
         """Ask if there is something to ask, and record the answer; return a question that is the answer to the call."""
         try:
-            before = self._asked.get(client.request_state or "") if is_stateless(client) else None
-            if before is not None:
-                await self._apply((client.input_responses or {}).get(_TRUST_QUESTION), before)
-                return None
-            brought = await asyncio.to_thread(self._to_ask_about, call.arguments or {})
+            brought = await asyncio.to_thread(self._brought_with, call.arguments or {})
             if brought is None:
                 return None
-            if is_stateless(client):
-                return question(_TRUST_QUESTION, _form(brought), _trust_state(brought))
-            reply = await elicit(client, _form(brought))
-            await self._apply(reply, brought)
+            state = json.dumps([brought.project, *sorted(brought.digests.items())])
+            if is_stateless(client) and client.request_state == state:
+                await self._apply((client.input_responses or {}).get(_TRUST_QUESTION), brought)
+            elif state not in self._asked:
+                self._asked.add(state)
+                asked = _form(_message(brought), title="Trust it?", answers=[_TRUST, _LATER])
+                if is_stateless(client):
+                    return _question(_TRUST_QUESTION, asked, state)
+                await self._apply(await _elicit(client, asked), brought)
         except (SkillHubError, MCPError, ValidationError, OSError) as error:
             # The call itself does not depend on the answer.
-            log.warning("Whether the project is trusted could not be asked or recorded: %s", why_not_asked(error))
+            log.warning("Whether the project is trusted could not be asked or recorded: %s", _on_one_line(error))
         return None
 
-    def _to_ask_about(self, arguments: Mapping[str, Any]) -> ProjectSkills | None:
-        """Return what the project brings, if a skill of it that awaits trust would be loaded, once."""
+    def _brought_with(self, arguments: Mapping[str, Any]) -> ProjectSkills | None:
+        """Return what the project brings, if a skill of it that awaits trust would be loaded."""
         snapshot = self._hub.views.snapshot()
         policy = self._hub.access.now()
         names = Names(snapshot, policy)
@@ -298,17 +264,8 @@ class TrustQuestionMiddleware(Middleware):
         loaded = next((skill for skill in found if skill.awaits_trust and policy.offers(skill)), None)
         if loaded is None:
             return None
-        project = snapshot.within(loaded)
-        awaiting = (one for one in snapshot.everything if one.awaits_trust and snapshot.within(one) == project)
-        about = frozenset((skill.directory, skill.stamp.content_hash) for skill in awaiting)
-        if about in self._asked_about:
-            return None
-        self._asked_about.add(about)
-        brought = self._asking.brings(project)
-        if not (brought.trust.is_awaited and brought.digests) or _trust_state(brought) in self._asked:
-            return None
-        self._asked[_trust_state(brought)] = brought
-        return brought
+        brought = self._asking.brings(snapshot.within(loaded))
+        return brought if brought.trust.is_awaited and brought.digests else None
 
     async def _apply(self, reply: Any, brought: ProjectSkills) -> None:
         accepted = isinstance(reply, mcp_types.ElicitResult) and reply.action == "accept"
@@ -339,11 +296,3 @@ def _listed(names: list[str]) -> str:
     more = len(names) - _SHOWN_NAMES
     shown = ", ".join(repr(shortened(path_for_model(name), _SHOWN_LENGTH)) for name in names[:_SHOWN_NAMES])
     return shown + (f" and {more:,} more" if more > 0 else "")
-
-
-def _form(brought: ProjectSkills) -> mcp_types.ElicitRequestFormParams:
-    return form(_message(brought), title="Trust it?", answers=[_TRUST, _LATER])
-
-
-def _trust_state(brought: ProjectSkills) -> str:
-    return json.dumps([brought.project, *sorted(brought.digests.items())])

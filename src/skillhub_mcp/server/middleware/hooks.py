@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import mcp_types
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
 from skillhub_mcp.errors import BlockedByHook
 from skillhub_mcp.execution.hooks import Hook, HookEvent, run_hook
 from skillhub_mcp.policy.hook_gate import SkillUse, gated
 from skillhub_mcp.policy.tool_actions import TOOLS, Action
+from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, Next
 from skillhub_mcp.skills.model import SKILL_FILE
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class HookMiddleware(Middleware):
         self._hooks = tuple(hooks)
         self._cwd = cwd
 
-    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         request = _Request(self._hooks, self._cwd(), context.method or "")
         token = _REQUEST.set(request)
         try:
@@ -59,15 +59,12 @@ class HookMiddleware(Middleware):
         with gated(_Request(self._hooks, self._cwd(), method).stand_before):
             yield
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, Any],
-    ) -> Any:
+    async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         request, tool = _REQUEST.get(), context.message.name
         assert request is not None  # noqa: S101 - for the type checker: each call is a request
-        call = {"tool_name": tool, "tool_input": context.message.arguments or {}}
-        request.called(tool, context.message.arguments or {})
+        arguments = context.message.arguments or {}
+        request.tool, request.arguments = tool, arguments
+        call = {"tool_name": tool, "tool_input": arguments}
         for hook in self._matching("PreToolUse", tool):
             failure = await asyncio.to_thread(request.run, hook, call)
             if failure is not None:
@@ -86,19 +83,15 @@ class HookMiddleware(Middleware):
 
 
 class _Request:
-    """One request, the hooks that it passes, and what they were asked already."""
+    """One request, the hooks that it passes, and what they were asked already. `tool` is the one that it calls."""
 
     def __init__(self, hooks: Sequence[Hook], cwd: str, method: str) -> None:
         self._hooks = hooks
         self._cwd = cwd
         self._method = method
-        self._tool = ""
-        self._arguments: Mapping[str, object] = {}
+        self.tool = ""
+        self.arguments: Mapping[str, object] = {}
         self._passed: set[tuple[int, str | None, str, str]] = set()
-
-    def called(self, tool: str, arguments: Mapping[str, object]) -> None:
-        """Note that the request calls a tool, before which its own hooks run."""
-        self._tool, self._arguments = tool, arguments
 
     def run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
         """Run a hook for a call and wait for it. Return why it failed, or None."""
@@ -114,7 +107,7 @@ class _Request:
                 key = (number, tool, use.skill.directory, use.file_path)
                 if tool is None or key in self._passed:
                     continue
-                if tool == self._tool and self._arguments.get(_SKILL_ARGUMENT.get(tool, "")) == use.skill.name:
+                if tool == self.tool and self.arguments.get(_SKILL_ARGUMENT.get(tool, "")) == use.skill.name:
                     # It ran before the call, with the skill's own name.
                     continue
                 reported = {"name": use.skill.name, "handle": use.handle, "path": use.skill.directory}
@@ -129,7 +122,7 @@ class _Request:
 
         A hook runs for the first of them that it names: the tool of the call, if it is one.
         """
-        called = (self._tool,) if self._tool else ()
+        called = (self.tool,) if self.tool else ()
         if use.action is Action.RUN:
             # A command may read the instructions and each file. A hook for running it is asked about just that.
             yield (*called, _LOAD)
@@ -144,8 +137,8 @@ class _Request:
     def _input(self, tool: str, use: SkillUse) -> Mapping[str, object]:
         """Return what `tool` would have been called with for `use`."""
         named = {_SKILL_ARGUMENT.get(tool, "skill_name"): use.skill.name}
-        if tool == self._tool:
-            return {**self._arguments, **named}
+        if tool == self.tool:
+            return {**self.arguments, **named}
         return {**named, "file_path": use.file_path} if tool == _READ else named
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import mcp_types
-from fastmcp import FastMCP
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers import Provider
 from fastmcp.tools.base import Tool
 from mcp_types import SERVER_INFO_META_KEY, Icon, Implementation
@@ -35,10 +34,10 @@ from skillhub_mcp.disclosure.catalogue import (
 )
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.project import Project
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.middleware.client_project import offers_roots
-from skillhub_mcp.server.middleware.sessions import Transport
+from skillhub_mcp.server.middleware_types import Discover, Initialize, ListTools, Next
+from skillhub_mcp.server.options import ServerOptions, Transport
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
@@ -71,98 +70,53 @@ CONTEXT = (
 )
 SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call Skill with its name."
 
+_MAX_BYTES = 2_048
 # A library that takes longer to read is described by its tools alone. A server over HTTP is started once for many
 # clients, and reads while it loads its index.
 _TIMEOUT_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
 
 
-@dataclass(frozen=True, slots=True)
-class CardOptions:
-    """How much of each skill the instructions show, and what selects the skills.
-
-    `project` returns the directory whose files tell which skills fit, or an empty text.
-    """
-
-    kind: Literal["off", "names", "full"]
-    project: Callable[[], str]
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionOptions:
-    """The tool sets that the text describes, and its size. `catalogues` are those of the agent-context tools.
-
-    `project` returns what is named as the project, unless the client will name another (`client_names_project`).
-    """
-
-    transport: Transport
-    tools: Sequence[str]
-    max_bytes: int
-    catalogues: Catalogues | None
-    with_paths: bool
-    card: CardOptions
-    project: Callable[[], Project] | None
-    client_names_project: bool
-
-
 class Introduction(Middleware):
-    """Introduces one server to each client, and runs `start` shortly after a client has the list of tools.
+    """Introduces one server to each client, and starts the hub shortly after a client has the list of tools.
 
-    The skills are read when the first client connects.
+    The skills are read when the first client connects. `rules` are the instructions without any skill. `catalogues` are
+    those of the agent-context tools.
     """
 
-    def __init__(
-        self,
-        server: FastMCP,
-        hub: SkillHub,
-        options: InstructionOptions,
-        *,
-        start: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, hub: SkillHub, options: ServerOptions, catalogues: Catalogues | None) -> None:
         self._hub = hub
         self._options = options
-        self._start = start
+        self._catalogues = catalogues
         self._timer: asyncio.TimerHandle | None = None
-        self._rules = _rules(options.tools)
-        server.instructions = self._rules
+        self.rules = _rules(options.tools)
 
     def schedule(self, seconds: float) -> None:
         """Start in `seconds`, instead of at the time scheduled before."""
         self.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._start)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._hub.start)
 
     def cancel(self) -> None:
         """Do not start."""
         if self._timer is not None:
             self._timer.cancel()
 
-    async def on_list_tools(
-        self,
-        context: MiddlewareContext[mcp_types.ListToolsRequest],
-        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
-    ) -> Sequence[Tool]:
+    async def on_list_tools(self, context: ListTools, call_next: Next) -> Sequence[Tool]:
         client = context.fastmcp_context
         # The tools without FastMCP's visibility rules of a session, whose store takes 0.1 s to import.
         tools = await call_next(context) if client is None else await Provider.list_tools(client.fastmcp)
         self.schedule(_AFTER_LISTING_SECONDS)
         return tools
 
-    async def on_initialize(
-        self,
-        context: MiddlewareContext[mcp_types.InitializeRequest],
-        call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
-    ) -> mcp_types.InitializeResult | None:
-        later = self._options.client_names_project and offers_roots(context.message)
-        text = await self._write(self._rules if later else self._opening())
-        result = await call_next(context)
+    async def on_initialize(self, context: Initialize, call_next: Next) -> mcp_types.InitializeResult | None:
+        # A client with roots names its project later.
+        later = self._options.client is not None and offers_roots(context.message)
+        text = await self._write(self.rules if later else self._opening())
+        result: mcp_types.InitializeResult | None = await call_next(context)
         return result and result.model_copy(
             update={"instructions": text, "server_info": _described(result.server_info)}
         )
 
-    async def on_discover(
-        self,
-        context: MiddlewareContext[mcp_types.DiscoverRequest],
-        call_next: CallNext[mcp_types.DiscoverRequest, Any],
-    ) -> Any:
+    async def on_discover(self, context: Discover, call_next: Next) -> Any:
         text = await self._write(self._opening())
         result = await call_next(context)
         if not isinstance(result, mcp_types.DiscoverResult):
@@ -174,15 +128,15 @@ class Introduction(Middleware):
 
     def _opening(self) -> str:
         """Return the rules and the project."""
-        if self._options.project is None:
-            return self._rules
-        project = self._options.project()
+        if self._hub.project is None or not self._options.expose_paths:
+            return self.rules
+        project = self._hub.project()
         named = path_for_model(project.root) if project.exists else "none; SKILLHUB_CWD names one"
-        return f"{self._rules}{SEPARATOR}Project: {named}"
+        return f"{self.rules}{SEPARATOR}Project: {named}"
 
     async def _write(self, opening: str) -> str:
         """Return the text for the current client: the opening alone if the skills are not available in time."""
-        if self._options.card.kind == "off" or not (self._promises_a_list or "core" in self._options.tools):
+        if self._options.card == "off" or not (self._promises_a_list or "core" in self._options.tools):
             return opening
         timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
         with anyio.move_on_after(timeout):
@@ -197,21 +151,21 @@ class Introduction(Middleware):
         return opening
 
     def _text(self, opening: str) -> str:
-        room = self._options.max_bytes - len(opening.encode()) - len(SEPARATOR)
+        room = _MAX_BYTES - len(opening.encode()) - len(SEPARATOR)
         text = self._lists(room) if room > 0 else ""
         return f"{opening}{SEPARATOR}{text}" if text else opening
 
     @property
     def _promises_a_list(self) -> bool:
         # A promised list is delivered however long it takes to read the skills.
-        return "skill" in self._options.tools or self._options.catalogues is not None
+        return "skill" in self._options.tools or self._catalogues is not None
 
     def _lists(self, max_bytes: int) -> str:
         """Return the lists of skills, or the list and the card, of the tool sets."""
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
             names = [self._shown(entry) for entry in self._hub.catalogue()]
-            if self._options.catalogues is None:
+            if self._catalogues is None:
                 return self._name_list(names, max_bytes).text
             entries = list(self._context_entries().values())
             return list_and_rest(
@@ -222,7 +176,7 @@ class Introduction(Middleware):
         if "core" not in self._options.tools:
             return _context_list(list(self._context_entries().values()), Budget(max_bytes=max_bytes)).text
         skills, context = self._card()
-        if self._options.catalogues is None:
+        if self._catalogues is None:
             return render_card(skills, context, max_bytes=max_bytes)
         return list_and_card(self._context_entries(), skills, context, _context_list, max_bytes=max_bytes)
 
@@ -231,13 +185,13 @@ class Introduction(Middleware):
         from skillhub_mcp.disclosure.card import project_keywords
 
         snapshot, policy = self._hub.snapshot_and_policy()
-        project = self._options.card.project()
+        project = self._options.card_project()
         offered = [skill for skill in Names(snapshot, policy).findable() if not skill.disable_model_invocation]
         skills = [skill for skill in offered if not skill.awaits_trust]
         return skills, CardContext(
             project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
             keywords=project_keywords(project) if project else frozenset(),
-            names_only=self._options.card.kind == "names",
+            names_only=self._options.card == "names",
             awaiting=len(offered) - len(skills),
         )
 
@@ -249,13 +203,13 @@ class Introduction(Middleware):
         """Return the entries of the agent-context tools' catalogue, by directory."""
         from skillhub_mcp.disclosure.context.catalogue import context_entries
 
-        assert self._options.catalogues is not None  # noqa: S101 - for the type checker
-        listing = self._options.catalogues.listing()
-        entries = context_entries(listing, with_paths=self._options.with_paths)
+        assert self._catalogues is not None  # noqa: S101 - for the type checker
+        listing = self._catalogues.listing()
+        entries = context_entries(listing, with_paths=self._options.expose_paths)
         return {skill.dir: self._shown(entry) for skill, entry in zip(listing.initial, entries, strict=True)}
 
     def _shown(self, entry: CatalogueEntry) -> CatalogueEntry:
-        return replace(entry, description="") if self._options.card.kind == "names" else entry
+        return replace(entry, description="") if self._options.card == "names" else entry
 
     @property
     def _search_tool(self) -> str:

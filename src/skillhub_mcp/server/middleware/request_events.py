@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from fastmcp.exceptions import NotFoundError
-from fastmcp.server.context import Context
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import INVALID_PARAMS
 from mcp_types.methods import SPEC_CLIENT_METHODS
@@ -33,10 +32,11 @@ from skillhub_mcp.events import (
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 from skillhub_mcp.server.callers import NAMELESS
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
-from skillhub_mcp.server.middleware.sessions import Transport, is_stateless
+from skillhub_mcp.server.middleware.sessions import is_stateless
+from skillhub_mcp.server.middleware_types import AnyRequest, Next
+from skillhub_mcp.server.options import Transport
 
 _UNKNOWN = "unknown"
-_NOT_FOUND = "NOT_FOUND"
 _METHODS = SPEC_CLIENT_METHODS | {"skills/list", "skills/get", "resources/directory/read"}
 _SCHEME = "skill://"
 # The arguments that name a skill, in any tool.
@@ -64,7 +64,7 @@ class RequestEventsMiddleware(Middleware):
         self._transport = transport
         self._caller = caller
 
-    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         if _is_internal(context):
             return await call_next(context)
         request = RequestEvent(method=_known(context.method, _METHODS), tool=self._tool(context))
@@ -86,7 +86,7 @@ class RequestEventsMiddleware(Middleware):
         finally:
             REQUEST_CONTEXT.reset(token)
 
-    def _report_refusal(self, context: MiddlewareContext[Any], outcome: str, last: UseEvent | None) -> None:
+    def _report_refusal(self, context: AnyRequest, outcome: str, last: UseEvent | None) -> None:
         """Report a use that a rule, a hook or the person refused, of which the hub knows nothing."""
         if outcome in (OK, CANCELLED) or (last is not None and last.outcome == outcome):
             return
@@ -95,10 +95,10 @@ class RequestEventsMiddleware(Middleware):
             with observe(self._observer, replace(refused, outcome=outcome, size=None)):
                 pass
 
-    def _tool(self, context: MiddlewareContext[Any]) -> str:
+    def _tool(self, context: AnyRequest) -> str:
         return _known(_field(context.message, "name"), TOOL_ACTIONS) if context.method == "tools/call" else ""
 
-    def _requested_use(self, context: MiddlewareContext[Any]) -> UseEvent | None:
+    def _requested_use(self, context: AnyRequest) -> UseEvent | None:
         """Return the use that a request asked for, if it did not reach the hub."""
         if context.method == "resources/read":
             uri = str(_field(context.message, "uri"))[:_SHOWN_URI]
@@ -116,23 +116,19 @@ class RequestEventsMiddleware(Middleware):
             return UseEvent(action="run", skill=skill, command=_text(arguments.get("command")))
         return None
 
-    def _session(self, context: MiddlewareContext[Any]) -> str:
+    def _session(self, context: AnyRequest) -> str:
         client = context.fastmcp_context
         if not self._has_sessions or client is None or context.method == "initialize" or is_stateless(client):
             return ""
-        return _session_hash(client)
+        # Anybody who knows a session's id can join it, so the log has only a part of its hash.
+        return hashlib.sha256(client.session_id.encode()).hexdigest()[:_SESSION_CHARACTERS]
 
 
-def _is_internal(context: MiddlewareContext[Any]) -> bool:
+def _is_internal(context: AnyRequest) -> bool:
     """Whether the MCP SDK itself lists the tools, to check a request's headers: no client asked for that."""
     request = None if context.fastmcp_context is None else context.fastmcp_context.request_context
     method = None if request is None or request.request is None else request.request.headers.get("mcp-method")
     return method is not None and method != context.method
-
-
-def _session_hash(client: Context) -> str:
-    # Anybody who knows a session's id can join it, so the log has only a part of its hash.
-    return hashlib.sha256(client.session_id.encode()).hexdigest()[:_SESSION_CHARACTERS]
 
 
 def _known(name: object, names: Collection[str]) -> str:
@@ -159,7 +155,7 @@ def _outcome_of_error(error: BaseException) -> str:
         return _code(error.error.data) or f"JSONRPC{error.error.code}"
     if isinstance(error, ValidationError):
         return f"JSONRPC{INVALID_PARAMS}"
-    return _NOT_FOUND if isinstance(error, NotFoundError) else CANCELLED
+    return "NOT_FOUND" if isinstance(error, NotFoundError) else CANCELLED
 
 
 def _code(data: object) -> str | None:

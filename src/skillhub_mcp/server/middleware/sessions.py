@@ -8,8 +8,6 @@ guessed, and an unknown one starts a new session.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
 import logging
 import secrets
@@ -17,12 +15,12 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import mcp_types
 from fastmcp.exceptions import FastMCPError
 from fastmcp.server.context import Context
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -34,45 +32,34 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.error_responses import known_cause
+from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, ListTools, Next, ReadResource
+from skillhub_mcp.server.options import Transport
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.session import AgentsSession
-
-_MAX_SESSIONS = 1_000
-
-
-class SharedAgreements:
-    """The agreements of each session, by its key, in files of `directory`, sealed with the `secret` of the workers."""
-
-    def __init__(self, directory: str, secret: bytes) -> None:
-        self._files = PrivateFiles(directory, most=_MAX_SESSIONS)
-        self._secret = secret
-
-    def record(self, key: tuple[str, ...], granted: Collection[Grant]) -> None:
-        """Record all that was agreed to in a session. Raises OSError."""
-        content = json.dumps(sorted([grant.action.value, *grant[1:]] for grant in granted)).encode()
-        self._files.write(key, self._seal(key, content) + content)
-
-    def find(self, key: tuple[str, ...]) -> frozenset[Grant]:
-        """Return what was agreed to in a session, as far as any worker knows."""
-        kept = self._files.read(key) or b""
-        seal, content = kept[: hashlib.sha256().digest_size], kept[hashlib.sha256().digest_size :]
-        if not hmac.compare_digest(seal, self._seal(key, content)):
-            return NOTHING_GRANTED
-        return frozenset(Grant(Action(action), *rest) for action, *rest in json.loads(content))
-
-    def _seal(self, key: tuple[str, ...], content: bytes) -> bytes:
-        whose = json.dumps(key).encode()
-        return hmac.new(self._secret, b"skillhub-agreements\0" + whose + b"\0" + content, hashlib.sha256).digest()
-
 
 log = logging.getLogger(__name__)
 
 SESSION_META_KEY = "io.skillhub/session"
 
-Transport = Literal["stdio", "http"]
-
 # A session is small, and a client whose session was dropped is merely shown the same texts again.
+_MAX_SESSIONS = 1_000
+
+
+class SharedAgreements:
+    """What the user of each session agreed to, by its key, in files of `directory`, which the workers share."""
+
+    def __init__(self, directory: str) -> None:
+        self._files = PrivateFiles(directory, most=_MAX_SESSIONS)
+
+    def record(self, key: tuple[str, ...], granted: Collection[Grant]) -> None:
+        """Record all that was agreed to in a session. Raises OSError."""
+        self._files.write(key, json.dumps([[grant.action.value, *grant[1:]] for grant in granted]).encode())
+
+    def find(self, key: tuple[str, ...]) -> frozenset[Grant]:
+        """Return what was agreed to in a session, as far as any worker knows."""
+        recorded = json.loads(self._files.read(key) or b"[]")
+        return frozenset(Grant(Action(action), *rest) for action, *rest in recorded)
 
 
 @dataclass(eq=False)
@@ -95,7 +82,7 @@ class Session:
     def resume_handle(self) -> str:
         """The handle by which a later session names this one: that of `handle`, if it has one."""
         with self._lock:
-            self._resume_handle = self.handle or self._resume_handle or _make_handle()
+            self._resume_handle = self.handle or self._resume_handle or secrets.token_urlsafe(12)
             return self._resume_handle
 
     @property
@@ -156,13 +143,7 @@ class Sessions(Middleware):
     def with_handle(self, result: ToolResult) -> ToolResult:
         """Store the current session, and return `result` with its handle if the client does not have it yet."""
         note = self._give_handle()
-        if note is None:
-            return result
-        return ToolResult(
-            content=[*result.content, mcp_types.TextContent(type="text", text=note)],
-            structured_content=result.structured_content,
-            meta={**(result.meta or {}), SESSION_META_KEY: self.current().handle},
-        )
+        return result if note is None else with_session_note(result, note, self.current().handle)
 
     def _give_handle(self) -> str | None:
         """Give the current session a handle; return the note that tells it, or None if the client needs none."""
@@ -174,37 +155,26 @@ class Sessions(Middleware):
             self._sessions.put(_handle_key(session.handle), session)
         return f"session: {session.handle} (pass it as `session` from now on, so that nothing is sent or asked twice)"
 
-    async def on_list_tools(
-        self,
-        context: MiddlewareContext[mcp_types.ListToolsRequest],
-        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
-    ) -> Sequence[Tool]:
-        tools = await call_next(context)
+    async def on_list_tools(self, context: ListTools, call_next: Next) -> Sequence[Tool]:
+        tools: Sequence[Tool] = await call_next(context)
         client = context.fastmcp_context
         if self._only is not None or client is None or not self._needs_handle(client):
             return tools
         return [_with_session_argument(tool) if tool.name in self._tools else tool for tool in tools]
 
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, Any],
-    ) -> Any:
-        given = dict(context.message.arguments or {})
-        client = context.fastmcp_context
+    async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         if context.message.name not in self._tools:
             return await self._within(context, None, call_next)
 
-        async def keeping(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> Any:
+        async def keeping(context: CallTool) -> Any:
             # What the client's user agreed to lasts only if the client can name the session, also after a failed call.
             before = self.current().granted
             try:
                 result = await call_next(context)
             except FastMCPError as error:
                 reported = known_cause(error)
-                note = self._give_handle() if self.current().granted and reported is not None else None
-                if reported is not None and note is not None:
-                    reported.hint = _joined(reported.hint, note)
+                if reported is not None and self.current().granted and (note := self._give_handle()):
+                    reported.hint = f"{reported.hint}; {note}" if reported.hint else note
                 await self._share(before)
                 raise
             if isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult):
@@ -212,6 +182,8 @@ class Sessions(Middleware):
                 await self._share(before)
             return result
 
+        given = dict(context.message.arguments or {})
+        client = context.fastmcp_context
         if "session" not in given or client is None or self._only:
             return await self._within(context, None, keeping)
         handle = given.pop("session")
@@ -223,21 +195,13 @@ class Sessions(Middleware):
         bare = context.message.model_copy(update={"arguments": given})
         return await self._within(context.copy(message=bare), handle, keeping)
 
-    async def on_get_prompt(
-        self,
-        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
-        call_next: CallNext[mcp_types.GetPromptRequestParams, Any],
-    ) -> Any:
+    async def on_get_prompt(self, context: GetPrompt, call_next: Next) -> Any:
         return await self._within(context, None, call_next)
 
-    async def on_read_resource(
-        self,
-        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
-        call_next: CallNext[mcp_types.ReadResourceRequestParams, Any],
-    ) -> Any:
+    async def on_read_resource(self, context: ReadResource, call_next: Next) -> Any:
         return await self._within(context, None, call_next)
 
-    async def _within(self, context: MiddlewareContext[Any], handle: str | None, call_next: CallNext[Any, Any]) -> Any:
+    async def _within(self, context: AnyRequest, handle: str | None, call_next: Next) -> Any:
         token = _CURRENT.set(self._find(context.fastmcp_context, handle))
         try:
             return await call_next(context)
@@ -287,14 +251,13 @@ class Sessions(Middleware):
         return self._stateless or is_stateless(client)
 
 
-def _make_handle() -> str:
-    return secrets.token_urlsafe(12)
-
-
-def _joined(hint: str | None, note: str) -> str:
-    if not hint:
-        return note
-    return f"{hint} {note}" if hint.endswith("?") else f"{hint}; {note}"
+def with_session_note(result: ToolResult, note: str, handle: str | None) -> ToolResult:
+    """Return `result` with a session's handle, for a program and in a note for the model."""
+    return ToolResult(
+        content=[*result.content, mcp_types.TextContent(type="text", text=note)],
+        structured_content=result.structured_content,
+        meta={**(result.meta or {}), SESSION_META_KEY: handle},
+    )
 
 
 def _handle_key(handle: str) -> tuple[str, ...]:

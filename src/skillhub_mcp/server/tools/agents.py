@@ -6,9 +6,9 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
-import mcp_types
 from fastmcp.tools.base import ToolResult
 from pydantic import Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
@@ -23,7 +23,7 @@ from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver, SavedSes
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.callers import caller_key
-from skillhub_mcp.server.middleware.sessions import SESSION_META_KEY, Session, Sessions
+from skillhub_mcp.server.middleware.sessions import Session, Sessions, with_session_note
 from skillhub_mcp.server.tools.results import Path
 
 log = logging.getLogger(__name__)
@@ -32,8 +32,6 @@ AGENTS_META_KEY = "io.skillhub/agents"
 
 _MAX_HANDLE_CHARACTERS = 64
 _READ_BYTES = 32_768
-# The bytes with which no character of UTF-8 begins.
-_CONTINUATION = range(0x80, 0xC0)
 
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _VERSIONS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "number"}}
@@ -105,13 +103,12 @@ class AgentsTools:
         ]
         | SkipJsonSchema[None] = None,
     ) -> ToolResult:
-        # What an unknown session refers to is refused before this one changes.
-        given = self._earlier(resume) if saved_state is None else _parse_state(saved_state)
+        # An unknown session is refused before this one changes.
+        before = self._earlier(resume) if saved_state is None else _parse_state(saved_state)
         resolver = self._agents().current() if cwd is None else self._enter(cwd)
-        if saved_state is None:
-            before, shown = given, self._shown(resolver, given)
-        else:
-            before, shown = (given if self.with_paths else self._absolute(resolver, given)), given
+        shown = self._shown(resolver, before) if saved_state is None else before
+        if saved_state is not None and not self.with_paths:
+            before = self._absolute(resolver, before)
         changed = self._shown_files(resolver, resolver.take_up(before))
         text = resume_reminder(shown, self._shown_state(resolver), changed)
         return self._with_resume_handle(ToolResult(content=text or _NO_CHANGE))
@@ -123,12 +120,12 @@ class AgentsTools:
     ) -> ToolResult:
         resolver, target = self._place(path)
         content = resolver.read(target).encode()
-        _check_offset(offset, content)
+        if offset >= len(content):
+            reason = f"is {offset:,}, and the file has {len(content):,} bytes"
+            raise InvalidArgument("offset", reason, hint="pass the offset that the last answer named, or none to begin")
         piece = truncate(content[offset:].decode("utf-8", "ignore"), _READ_BYTES)
-        shown, end = (
-            self._shown_path(resolver, os.path.join(resolver.project.root, target)),
-            offset + len(piece.encode()),
-        )
+        shown = self._shown_path(resolver, os.path.join(resolver.project.root, target))
+        end = offset + len(piece.encode())
         rest = [Note(shown, f"has {len(content):,} bytes: go on with offset={end}")] if end < len(content) else []
         text = agents_context_text([(shown, piece)], rest, scope="path")
         self.sessions.current().ledger.record("agents", "AGENTS.md", shown, text)
@@ -196,11 +193,7 @@ class AgentsTools:
             # A client without a session gets its handle once, and it is the same.
             return answer
         note = f"session: {session.resume_handle} (for `resume` of agents_resume_diff, in a later session)"
-        return ToolResult(
-            content=[*answer.content, mcp_types.TextContent(type="text", text=note)],
-            structured_content=answer.structured_content,
-            meta={**(answer.meta or {}), SESSION_META_KEY: session.resume_handle},
-        )
+        return with_session_note(answer, note, session.resume_handle)
 
     def _save(self, *, name: bool = False) -> bool:
         """Save what the current session knows, if it has a handle or is to be given one; return whether it is saved."""
@@ -233,17 +226,16 @@ class AgentsTools:
         return self._shown(resolver, resolver.state)
 
     def _shown(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
-        root = resolver.project.root
+        show, root = partial(self._shown_path, resolver), resolver.project.root
 
         def own(versions: Mapping[str, int]) -> dict[str, int]:
-            inside = {path: mtime for path, mtime in versions.items() if is_within(path, root)}
-            return {self._shown_path(resolver, path): mtime for path, mtime in inside.items()}
+            return {show(path): mtime for path, mtime in versions.items() if is_within(path, root)}
 
         return AgentsState(
-            cwd=self._shown_path(resolver, state.cwd),
-            root=self._shown_path(resolver, state.root),
+            cwd=show(state.cwd),
+            root=show(state.root),
             markers=state.markers,
-            covered=tuple(self._shown_path(resolver, path) for path in state.covered if is_within(path, root)),
+            covered=tuple(show(path) for path in state.covered if is_within(path, root)),
             loaded=own(state.loaded),
             named=own(state.named),
         )
@@ -251,13 +243,12 @@ class AgentsTools:
     def _absolute(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
         """Return a state that a client without the disk saved, with the paths of this machine."""
         root = resolver.project.root
-        return state.model_copy(
-            update={
-                "covered": tuple(os.path.normpath(os.path.join(root, path)) for path in state.covered),
-                "loaded": {os.path.join(root, path): mtime for path, mtime in state.loaded.items()},
-                "named": {os.path.join(root, path): mtime for path, mtime in state.named.items()},
-            }
+        covered = tuple(os.path.normpath(os.path.join(root, path)) for path in state.covered)
+        loaded, named = (
+            {os.path.join(root, path): mtime for path, mtime in versions.items()}
+            for versions in (state.loaded, state.named)
         )
+        return state.model_copy(update={"covered": covered, "loaded": loaded, "named": named})
 
     def _dumped(self, files: Sequence[AgentsFile]) -> list[dict[str, Any]]:
         return [file.model_dump(mode="json") | {"path": path_for_model(file.path)} for file in files]
@@ -269,24 +260,11 @@ class AgentsTools:
         return path if self.with_paths else os.path.relpath(path, resolver.project.root)
 
 
-def _check_offset(offset: int, content: bytes) -> None:
-    """Raise InvalidArgument for an offset at which no character of `content` begins, which is UTF-8."""
-    if offset >= len(content):
-        wrong = f"is {offset:,}, and the file has {len(content):,} bytes"
-    elif content[offset] in _CONTINUATION:
-        wrong = f"is {offset:,}, which is within a character"
-    else:
-        return
-    raise InvalidArgument("offset", wrong, hint="pass the offset that the last answer named, or none to begin")
-
-
 def _parse_state(saved: dict[str, Any]) -> AgentsState:
     """Return a state that a client saved. Raises InvalidArgument for an invalid one."""
     try:
         return AgentsState.model_validate(saved)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        raise InvalidArgument(
-            "saved_state", f"is not a saved state: {place}: {first['msg']}", hint="pass one of agents_context"
-        ) from error
+        reason = f"is not a saved state: {'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+        raise InvalidArgument("saved_state", reason, hint="pass one of agents_context") from error

@@ -17,8 +17,8 @@ from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata
 from skillhub_mcp.disclosure.context.tiered_search import tiered_search
 from skillhub_mcp.disclosure.hits import descriptions
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.events import Observer, UseEvent, observe
-from skillhub_mcp.policy.access import Access
+from skillhub_mcp.events import UseEvent, observe
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.hook_gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import all_for_model
@@ -36,18 +36,15 @@ _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 class ContextTools:
     """The tools over some catalogues. Without `with_paths` the client neither gets nor chooses paths of this machine.
 
-    `handle_of` returns what the other tools call the skill in a directory, and `elsewhere` what load_skill calls the
-    skill of a name. `agents_state` returns what a session knows of AGENTS.md.
+    `agents_state` returns what a session knows of AGENTS.md. `with_core` says whether load_skill is offered too.
     """
 
+    hub: SkillHub
     catalogues: Catalogues
-    access: Access
     sessions: Sessions
     search_limit: int
-    handle_of: Callable[[str], str | None]
-    elsewhere: Callable[[str], str | None]
+    with_core: bool
     agents_state: Callable[[Session], object] | None
-    observer: Observer
     with_paths: bool
 
     def skills_list(
@@ -103,18 +100,19 @@ class ContextTools:
         force: bool = False,
     ) -> ToolResult:
         session = self.sessions.current()
-        with observe(self.observer, UseEvent(action="load", skill=path or name or "")) as use:
+        elsewhere = self.hub.lookup.handle_named if self.with_core else lambda _: None
+        with observe(self.hub.observer, UseEvent(action="load", skill=path or name or "")) as use:
             listing, skill = self.catalogues.select(
                 lambda listing: select_skill(
-                    listing, name=name, path=path, with_paths=self.with_paths, elsewhere=self.elsewhere
+                    listing, name=name, path=path, with_paths=self.with_paths, elsewhere=elsewhere
                 )
             )
             # Several skills may have the name: the path tells which one it is.
             use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
             scanned = listing.by_path[skill.path]
-            self.access.now(listing.root).check(scanned, Action.LOAD, session.granted)
+            self.hub.access.now(listing.root).check(scanned, Action.LOAD, session.granted)
             pass_gate(SkillUse(scanned, skill.name, Action.LOAD))
-            loaded = load_skill_context(skill, with_paths=self.with_paths, handle=self.handle_of(skill.dir))
+            loaded = load_skill_context(skill, with_paths=self.with_paths, handle=self.hub.lookup.handle_of(skill.dir))
             use.size = len(loaded.text)
         facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
         if self.with_paths:

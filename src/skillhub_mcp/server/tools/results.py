@@ -33,8 +33,7 @@ SkillName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Na
 Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
 SourceName = Literal["project", "user", "hub", "builtin"]
 
-
-_TOLD_SEVERITIES = ("critical", "high")
+_SEVERE = ("critical", "high")
 LOCK_META_KEY = "io.skillhub/lock"
 _SHOWN_WARNINGS = 3
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -51,47 +50,25 @@ AWAITING_SOURCE = "project; awaits trust (`skillhub trust`)"
 LONG_NOTE = "A long text: of its words the {rarest} rarest were searched."
 LISTING_NOTE = "Empty query: {shown} of {there} skills by name. Search with a few words of the task."
 
-# The schema of a search's result as clients see it. Titles are left out: they would cost tokens in every conversation.
-SEARCH_SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {
-        "skills": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "description": {"type": "string"},
-                    "score": {"type": "number"},
-                },
-                "required": ["name", "description", "score"],
-            },
-        },
-        "confident": {"type": "boolean"},
-        "note": {"type": "string"},
-    },
-    "required": ["skills"],
-}
+
+def _object(required: Sequence[str], **properties: object) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required}
 
 
-# The schema of a command's result.
-RUN_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "stdout": {"type": "string"},
-        "stderr": {"type": "string"},
-        "exit_code": {"type": "integer"},
-        "timeout": {"type": "boolean"},
-        "truncated": {
-            "type": "object",
-            "properties": {"stdout": {"type": "boolean"}, "stderr": {"type": "boolean"}},
-            "required": ["stdout", "stderr"],
-        },
-        "output_dir": {"type": "string"},
-        "files": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["stdout", "stderr", "exit_code", "timeout", "truncated"],
-}
+# Titles are left out of these schemas: they would cost tokens in every conversation.
+_BOOLEAN, _STRING, _NUMBER = {"type": "boolean"}, {"type": "string"}, {"type": "number"}
+_HIT = _object(["name", "description", "score"], name=_STRING, description=_STRING, score=_NUMBER)
+SEARCH_SCHEMA = _object(["skills"], skills={"type": "array", "items": _HIT}, confident=_BOOLEAN, note=_STRING)
+RUN_SCHEMA = _object(
+    ["stdout", "stderr", "exit_code", "timeout", "truncated"],
+    stdout=_STRING,
+    stderr=_STRING,
+    exit_code={"type": "integer"},
+    timeout=_BOOLEAN,
+    truncated=_object(["stdout", "stderr"], stdout=_BOOLEAN, stderr=_BOOLEAN),
+    output_dir=_STRING,
+    files={"type": "array", "items": _STRING},
+)
 
 
 def search_result(
@@ -121,7 +98,8 @@ def search_result(
         result |= {"facets": all_for_model(asdict(answer.facets))} if skills else {}
     elif not answer.confident:
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
-    away = _away_names(answer)
+    away_roots = {root.path for root in answer.away}
+    away = [path_for_model(hit.handle) for hit in answer.hits if hit.skill.root in away_roots]
     more = [LONG_NOTE.format(rarest=MOST_CLAUSES)] if answer.left_out else []
     more += [NO_PROJECT_NOTE] if no_project else []
     more += [AWAY_NOTE.format(names=", ".join(away))] if away else []
@@ -131,12 +109,6 @@ def search_result(
         counts = {"served": answer.served, "searched": answer.searched, "considered": answer.considered}
         result["explained"] = counts
     return result
-
-
-def _away_names(answer: SearchAnswer) -> list[str]:
-    """Return the handles of hits that cannot be loaded now, because their root is missing."""
-    away = {root.path for root in answer.away}
-    return [path_for_model(hit.handle) for hit in answer.hits if hit.skill.root in away]
 
 
 def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) -> dict[str, object]:
@@ -151,7 +123,7 @@ def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) ->
         result["category"] = for_model(hit.skill.category)
     if hit.copies:
         result["copies"] = [path_for_model(copy) for copy in hit.copies]
-    if reported := _told(findings):
+    if reported := _severe(findings):
         result["warning"] = f"audit: {reported[0].severity.value} ({reported[0].rule})"
     if hit.contributions:
         result["reason"] = for_model(hit.why)
@@ -159,9 +131,9 @@ def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) ->
     return result
 
 
-def _told(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
+def _severe(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     """Return the first finding of each rule, of high severity and worse."""
-    by_rule = {one.rule: one for one in reversed(findings) if one.severity.value in _TOLD_SEVERITIES}
+    by_rule = {one.rule: one for one in reversed(findings) if one.severity.value in _SEVERE}
     return [one for one in findings if by_rule.get(one.rule) is one]
 
 
@@ -169,12 +141,14 @@ def _warnings(findings: Sequence[AuditFinding]) -> list[str]:
     """Return the warnings of the audit for an agent that loads a skill: in our words, none of the skill's."""
     from skillhub_mcp.auditing.rules import AUDIT_RULES
 
-    reported = _told(findings)
-    shown = [
-        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})" for one in reported
+    reported = _severe(findings)
+    warnings = [
+        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})"
+        for one in reported[:_SHOWN_WARNINGS]
     ]
-    more = len(reported) - _SHOWN_WARNINGS
-    return [*shown[:_SHOWN_WARNINGS], *([f"{more} more: the user sees them with `skillhub audit`"] if more > 0 else [])]
+    if (more := len(reported) - _SHOWN_WARNINGS) > 0:
+        warnings.append(f"{more} more: the user sees them with `skillhub audit`")
+    return warnings
 
 
 def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str:
