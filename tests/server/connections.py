@@ -19,6 +19,7 @@ from typing import Any
 import anyio
 import mcp
 import mcp_types
+import pytest
 from fastmcp.server.context import reset_transport, set_transport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.stdio import stdio_server
@@ -38,6 +39,9 @@ from skillhub_mcp.settings import read_settings
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
 # Each transport and protocol once, for behaviour that another test covers in all combinations.
 TWO_WAYS = [("stdio", "legacy"), ("http", "auto")]
+ways = pytest.mark.parametrize("way", WAYS, ids="-".join)
+two_ways = pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
+modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,13 @@ import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT
-from tests.server.connections import WAYS, listening, reached
+from tests.server.connections import listening, reached, ways
 from tests.server.processes import serving
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 MODERN = "2026-07-28"
 needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells that a process has ended")
 
@@ -125,19 +123,16 @@ async def cancel(client: mcp.Client, tool: str, arguments: dict[str, Any], *, wh
 
 @needs_pidfd
 @ways
-def test_a_cancelled_command_is_killed_with_its_children(
+async def test_a_cancelled_command_is_killed_with_its_children(
     way: tuple[str, str], running: Environment, forever: Forever
 ) -> None:
     audit_log = Path(running["DB_PATH"]).parent / "audit.jsonl"
 
-    async def journey() -> None:
-        async with reached(way, {**running, "SKILLHUB_AUDIT_LOG": str(audit_log)}, process=True) as hub:
-            await cancel(hub.client, "run_skill_command", forever.call, when=forever.started)
-            assert await asyncio.to_thread(forever.ended)
-            # Server and session continue.
-            assert (await hub.call("run_skill_command", skill_name="one", command="ls")).json["exit_code"] == 0
-
-    asyncio.run(journey())
+    async with reached(way, {**running, "SKILLHUB_AUDIT_LOG": str(audit_log)}, process=True) as hub:
+        await cancel(hub.client, "run_skill_command", forever.call, when=forever.started)
+        assert await asyncio.to_thread(forever.ended)
+        # Server and session continue.
+        assert (await hub.call("run_skill_command", skill_name="one", command="ls")).json["exit_code"] == 0
     assert {json.loads(line)["outcome"] for line in audit_log.read_text().splitlines()} == {"cancelled", "ok"}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import Caller, reached, ways
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ async def names(client: Caller, query: str) -> list[str]:
     return [skill["name"] for skill in (await client.call("search_skills", query=query)).json["skills"]]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@ways
 @pytest.mark.parametrize("leaves", [True, False])
 def test_a_missing_root_is_named_and_its_skills_are_still_found(
     hub_environment: Environment,

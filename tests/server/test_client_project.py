@@ -11,7 +11,9 @@ import anyio
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import Caller, reached, ways
+
+pytestmark = pytest.mark.anyio
 
 STDIO, STDIO_MODERN = ("stdio", "legacy"), ("stdio", "auto")
 # Each environment without SKILLS_DIR, so that projects are searched.
@@ -74,41 +76,37 @@ async def loads(client: Caller, name: str, **meta: Any) -> bool:
     return not getattr(result, "is_error", True)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_the_skills_of_each_root_are_served_over_stdio(
+@ways
+async def test_the_skills_of_each_root_are_served_over_stdio(
     way: tuple[str, str], environment: Environment, projects: tuple[Path, Path]
 ) -> None:
-    async def journey() -> None:
-        async with reached(way, environment, list_roots_callback=Roots(projects[1], projects[0])) as client:
-            found = [await loads(client, name) for name in ("alpha", "beta", "deploy")]
-            assert found == [way == STDIO] * 3
-            hits = (await client.call("search_skills", query="about deploying")).json["skills"]
-            assert [hit["name"] for hit in hits][:1] == (["deploy"] if way == STDIO else [])
-            if way == STDIO:
-                # The first root wins a shared name.
-                assert "Deploy beta." in (await client.call("load_skill", skill_name="deploy")).text
-
-    asyncio.run(journey())
+    async with reached(way, environment, list_roots_callback=Roots(projects[1], projects[0])) as client:
+        found = [await loads(client, name) for name in ("alpha", "beta", "deploy")]
+        assert found == [way == STDIO] * 3
+        hits = (await client.call("search_skills", query="about deploying")).json["skills"]
+        assert [hit["name"] for hit in hits][:1] == (["deploy"] if way == STDIO else [])
+        if way == STDIO:
+            # The first root wins a shared name.
+            assert "Deploy beta." in (await client.call("load_skill", skill_name="deploy")).text
 
 
-def test_each_untrusted_project_is_asked_about_once(environment: Environment, projects: tuple[Path, Path]) -> None:
+async def test_each_untrusted_project_is_asked_about_once(
+    environment: Environment, projects: tuple[Path, Path]
+) -> None:
     asked: list[str] = []
 
     async def answer_later(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
         asked.append(params.message)
         return mcp_types.ElicitResult(action="accept", content={"answer": "not now"})
 
-    async def journey() -> None:
-        roots = Roots(*projects)
-        async with reached(STDIO, environment, list_roots_callback=roots, elicitation_callback=answer_later) as client:
-            assert [await loads(client, name) for name in ("alpha", "beta", "alpha", "beta")] == [True] * 4
-
-    asyncio.run(journey())
+    roots = Roots(*projects)
+    async with reached(STDIO, environment, list_roots_callback=roots, elicitation_callback=answer_later) as client:
+        assert [await loads(client, name) for name in ("alpha", "beta", "alpha", "beta")] == [True] * 4
     assert [message.split("'")[1] for message in asked] == list(map(str, projects))
     assert ["'beta'" in message for message in asked] == [False, True]
 
 
-def test_bare_paths_are_roots_and_invalid_ones_are_skipped(
+async def test_bare_paths_are_roots_and_invalid_ones_are_skipped(
     environment: Environment, projects: tuple[Path, Path], tmp_path: Path
 ) -> None:
     roots = Roots(
@@ -121,59 +119,47 @@ def test_bare_paths_are_roots_and_invalid_ones_are_skipped(
         str(projects[0]),
     )
 
-    async def journey() -> None:
-        async with reached(STDIO, environment, list_roots_callback=roots) as client:
-            assert await loads(client, "alpha")
-
-    asyncio.run(journey())
+    async with reached(STDIO, environment, list_roots_callback=roots) as client:
+        assert await loads(client, "alpha")
 
 
-def test_a_client_can_change_its_roots(environment: Environment, projects: tuple[Path, Path]) -> None:
+async def test_a_client_can_change_its_roots(environment: Environment, projects: tuple[Path, Path]) -> None:
     roots = Roots(projects[0])
 
-    async def journey() -> None:
-        async with reached(STDIO, environment, list_roots_callback=roots) as client:
-            assert [await loads(client, name) for name in ("alpha", "beta")] == [True, False]
-            roots.roots = (projects[1],)
-            await client.client.session.send_notification(mcp_types.RootsListChangedNotification())
-            assert [await loads(client, name) for name in ("alpha", "beta")] == [False, True]
-            roots.roots = ()
-            await client.client.session.send_notification(mcp_types.RootsListChangedNotification())
-            assert not await loads(client, "beta")
-
-    asyncio.run(journey())
+    async with reached(STDIO, environment, list_roots_callback=roots) as client:
+        assert [await loads(client, name) for name in ("alpha", "beta")] == [True, False]
+        roots.roots = (projects[1],)
+        await client.client.session.send_notification(mcp_types.RootsListChangedNotification())
+        assert [await loads(client, name) for name in ("alpha", "beta")] == [False, True]
+        roots.roots = ()
+        await client.client.session.send_notification(mcp_types.RootsListChangedNotification())
+        assert not await loads(client, "beta")
 
 
 @pytest.mark.parametrize("answer", [refuse, pytest.param(never_answer, marks=pytest.mark.slow)])
-def test_a_client_that_offers_roots_but_does_not_list_them_is_served(
+async def test_a_client_that_offers_roots_but_does_not_list_them_is_served(
     environment: Environment, projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, answer: Any
 ) -> None:
     monkeypatch.chdir(projects[0])
 
-    async def journey() -> None:
-        async with reached(STDIO, environment, list_roots_callback=answer) as client:
-            assert await loads(client, "alpha")
-
-    asyncio.run(journey())
+    async with reached(STDIO, environment, list_roots_callback=answer) as client:
+        assert await loads(client, "alpha")
 
 
 @pytest.mark.parametrize("client_name", ["Codex", "Goose"])
-@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_the_directory_in_meta_names_the_project_over_stdio(
+@ways
+async def test_the_directory_in_meta_names_the_project_over_stdio(
     way: tuple[str, str], client_name: str, environment: Environment, projects: tuple[Path, Path]
 ) -> None:
     def meta(project: Path) -> dict[str, Any]:
         codex = {"codex/sandbox-state-meta": {"sandboxCwd": project.as_uri()}}
         return codex if client_name == "Codex" else {"agent-working-dir": str(project)}
 
-    async def journey() -> None:
-        async with reached(way, environment) as client:
-            over_stdio = way[0] == "stdio"
-            assert not await loads(client, "alpha")
-            assert await loads(client, "alpha", **meta(projects[0])) == over_stdio
-            assert await loads(client, "beta", **meta(projects[1])) == over_stdio
-
-    asyncio.run(journey())
+    async with reached(way, environment) as client:
+        over_stdio = way[0] == "stdio"
+        assert not await loads(client, "alpha")
+        assert await loads(client, "alpha", **meta(projects[0])) == over_stdio
+        assert await loads(client, "beta", **meta(projects[1])) == over_stdio
 
 
 def test_settings_win_over_roots_and_roots_over_meta(environment: Environment, projects: tuple[Path, Path]) -> None:
@@ -186,16 +172,13 @@ def test_settings_win_over_roots_and_roots_over_meta(environment: Environment, p
     assert asyncio.run(served({**environment, "SKILLHUB_CWD": str(projects[1])})) == [False, True]
 
 
-def test_the_rules_of_the_clients_project_apply(environment: Environment, projects: tuple[Path, Path]) -> None:
+async def test_the_rules_of_the_clients_project_apply(environment: Environment, projects: tuple[Path, Path]) -> None:
     rules = projects[0] / ".skillhub" / "permissions.json"
     rules.parent.mkdir()
     rules.write_text('{"permissions": {"deny": [{"tool": "load_skill", "skill_name": "deploy"}]}}', encoding="utf-8")
 
-    async def journey() -> None:
-        async with reached(STDIO, environment, list_roots_callback=Roots(projects[0])) as client:
-            assert (await client.call("load_skill", skill_name="deploy")).code == "PERMISSION_DENIED"
-
-    asyncio.run(journey())
+    async with reached(STDIO, environment, list_roots_callback=Roots(projects[0])) as client:
+        assert (await client.call("load_skill", skill_name="deploy")).code == "PERMISSION_DENIED"
 
 
 def test_instructions_and_empty_answers_name_the_project_or_its_absence(

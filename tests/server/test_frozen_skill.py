@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
 from tests.locks.locked import lock
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import WAYS, Caller
 from tests.server.skills_client import ask, code_of, listed, read
 
 from skillhub_mcp.server.tools.results import LOCK_META_KEY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
@@ -75,31 +74,25 @@ async def told(hub: Caller) -> str:
 
 
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[-1]], ids="-".join)
-def test_a_changed_skill_cannot_be_used_until_it_is_fixed(
-    way: tuple[str, str], environment: dict[str, str], project: Path
-) -> None:
+async def test_a_changed_skill_cannot_be_used_until_it_is_fixed(hub: Caller, project: Path) -> None:
     file = project / ".agents" / "skills" / "beta" / "a.txt"
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            # Clients cache resources, so they are not read before.
-            loaded = await hub.call("load_skill", skill_name="beta")
-            assert loaded.code is None
-            # Hosts also get the lock state.
-            lock_told = loaded.meta[LOCK_META_KEY]
-            assert (lock_told["state"], lock_told["source"]) == ("unchanged", "o/r")
-            assert lock_told["digest"].startswith("sha256:")
-            assert "sha256:" not in loaded.text
-            file.write_text("B", encoding="utf-8")
-            assert set((await had(hub, "beta")).values()) == {"SKILL_CHANGED"}
-            assert "'a.txt'" in (await hub.call("load_skill", skill_name="beta")).text
-            assert "SKILL_CHANGED" in await hub.prompt_error("skill", name="beta")
-            lists = await told(hub)
-            assert "Does beta" not in lists
-            assert "beta/SKILL.md" not in lists
-            assert set((await had(hub, "alpha")).values()) == {None}
-            file.write_text("A", encoding="utf-8")
-            assert set((await had(hub, "beta")).values()) == {None}
-            assert "Does beta" in await told(hub)
-
-    asyncio.run(journey())
+    # Clients cache resources, so they are not read before.
+    loaded = await hub.call("load_skill", skill_name="beta")
+    assert loaded.code is None
+    # Hosts also get the lock state.
+    lock_told = loaded.meta[LOCK_META_KEY]
+    assert (lock_told["state"], lock_told["source"]) == ("unchanged", "o/r")
+    assert lock_told["digest"].startswith("sha256:")
+    assert "sha256:" not in loaded.text
+    file.write_text("B", encoding="utf-8")
+    assert set((await had(hub, "beta")).values()) == {"SKILL_CHANGED"}
+    assert "'a.txt'" in (await hub.call("load_skill", skill_name="beta")).text
+    assert "SKILL_CHANGED" in await hub.prompt_error("skill", name="beta")
+    lists = await told(hub)
+    assert "Does beta" not in lists
+    assert "beta/SKILL.md" not in lists
+    assert set((await had(hub, "alpha")).values()) == {None}
+    file.write_text("A", encoding="utf-8")
+    assert set((await had(hub, "beta")).values()) == {None}
+    assert "Does beta" in await told(hub)

@@ -19,6 +19,8 @@ from skillhub_mcp.index.live import LiveView
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.files import PolicyFile
 
+pytestmark = pytest.mark.anyio
+
 CALLS: dict[str, dict[str, object]] = {
     "load_skill": {"skill_name": "walrus"},
     "read_skill_file": {"skill_name": "walrus", "file_path": "notes.md"},
@@ -33,7 +35,7 @@ def is_of_the_call() -> bool:
 
 
 @pytest.mark.parametrize("tool", CALLS)
-def test_each_call_resolves_a_skill_and_its_filter_once(
+async def test_each_call_resolves_a_skill_and_its_filter_once(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", files={"notes.md": "Fish."})
@@ -49,17 +51,14 @@ def test_each_call_resolves_a_skill_and_its_filter_once(
 
         monkeypatch.setattr(owner, name, count)
 
-    async def scenario() -> None:
-        async with in_process(hub_environment) as client:
-            await call(client, tool, **CALLS[tool])
-            counted(PolicyFile, "read")
-            counted(Policy, "hides")
-            counted(LiveView, "view")
-            counted(SkillLookup, "_find")
-            another = {"query": "walrus, feed it"} if tool == "search_skills" else CALLS[tool]
-            assert (await call(client, tool, **another)).error is None
-
-    asyncio.run(scenario())
+    async with in_process(hub_environment) as client:
+        await call(client, tool, **CALLS[tool])
+        counted(PolicyFile, "read")
+        counted(Policy, "hides")
+        counted(LiveView, "view")
+        counted(SkillLookup, "_find")
+        another = {"query": "walrus, feed it"} if tool == "search_skills" else CALLS[tool]
+        assert (await call(client, tool, **another)).error is None
     assert asked
     assert {what: times for what, times in asked.items() if times > 1} == {}
 

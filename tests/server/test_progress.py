@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, reached
+from tests.server.connections import reached, ways
 
 from skillhub_mcp.index.writer import LOCK_FILE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 @pytest.fixture
@@ -55,12 +53,14 @@ class Heard:
 
 
 @ways
-def test_a_search_waiting_for_the_first_index_reports_progress(way: tuple[str, str], environment: Environment) -> None:
+async def test_a_search_waiting_for_the_first_index_reports_progress(
+    way: tuple[str, str], environment: Environment
+) -> None:
     # The test holds the lock that writing the index needs.
     lock = FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE, thread_local=False)
     heard = Heard(1, lock.release)
 
-    async def journey() -> None:
+    with lock:
         async with reached(way, environment) as hub:
             found = await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=heard)
             assert not found.is_error
@@ -71,24 +71,20 @@ def test_a_search_waiting_for_the_first_index_reports_progress(way: tuple[str, s
             await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=again)
             assert again.told == []
 
-    with lock:
-        asyncio.run(journey())
-
 
 @ways
-def test_a_running_command_reports_its_time(way: tuple[str, str], environment: Environment, tmp_path: Path) -> None:
+async def test_a_running_command_reports_its_time(
+    way: tuple[str, str], environment: Environment, tmp_path: Path
+) -> None:
     waiting = tmp_path / "waiting"
     os.mkfifo(waiting)
     # The command ends with its input.
     heard = Heard(2, lambda: waiting.write_text("", encoding="utf-8"))
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            call = {"skill_name": "pdf-reader", "command": "cat", "args": [str(waiting)]}
-            ran = await hub.client.call_tool("run_skill_command", call, progress_callback=heard)
-            assert not ran.is_error
-
-    asyncio.run(journey())
+    async with reached(way, environment) as hub:
+        call = {"skill_name": "pdf-reader", "command": "cat", "args": [str(waiting)]}
+        ran = await hub.client.call_tool("run_skill_command", call, progress_callback=heard)
+        assert not ran.is_error
     assert heard.is_ever_further()
     assert [message for _, _, message in heard.told[:2]] == [
         "cat has been started",

@@ -10,13 +10,11 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, caller, listening, reached
+from tests.server.connections import WAYS, Caller, caller, listening, modes, reached, ways
 
 from skillhub_mcp.policy.tool_actions import SESSION_TOOLS
 
-pytestmark = pytest.mark.slow
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
@@ -55,50 +53,42 @@ def touch(path: Path, text: str, *, later: int) -> None:
 
 @ways
 @pytest.mark.acceptance("S0-57", "S0-58", "S0-59", "S0-61", "S0-78")
-def test_a_skill_is_sent_once_a_session_unless_changed_or_forced(
-    way: tuple[str, str], environment: dict[str, str], project: Path
-) -> None:
+async def test_a_skill_is_sent_once_a_session_unless_changed_or_forced(hub: Caller, project: Path) -> None:
     path = project / ".agents" / "skills" / "repo-review" / "SKILL.md"
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            before = await hub.look()
-            first = await hub.call("skill_load", name="repo-review")
-            assert first.text.startswith('<skill_context name="repo-review"')
-            assert "Do it." in first.text
+    before = await hub.look()
+    first = await hub.call("skill_load", name="repo-review")
+    assert first.text.startswith('<skill_context name="repo-review"')
+    assert "Do it." in first.text
 
-            again = await hub.call("skill_load", path=str(path))
-            assert "Do it." not in again.text
-            assert "'repo-review'" in again.text
-            assert str(path) in again.text
-            assert again.meta["io.skillhub/skill"]["already_loaded"] is True
-            assert again.meta["io.skillhub/skill"]["skill_id"] == first.meta["io.skillhub/skill"]["skill_id"]
-            assert (await hub.call("skill_load", name="repo-review", force=True)).text == first.text
+    again = await hub.call("skill_load", path=str(path))
+    assert "Do it." not in again.text
+    assert "'repo-review'" in again.text
+    assert str(path) in again.text
+    assert again.meta["io.skillhub/skill"]["already_loaded"] is True
+    assert again.meta["io.skillhub/skill"]["skill_id"] == first.meta["io.skillhub/skill"]["skill_id"]
+    assert (await hub.call("skill_load", name="repo-review", force=True)).text == first.text
 
-            touch(path, path.read_text(encoding="utf-8").replace("Do it.", "Do it well."), later=5)
-            assert "Do it well." in (await hub.call("skill_load", name="repo-review")).text
-            assert "Do it well." not in (await hub.call("skill_load", name="repo-review")).text
+    touch(path, path.read_text(encoding="utf-8").replace("Do it.", "Do it well."), later=5)
+    assert "Do it well." in (await hub.call("skill_load", name="repo-review")).text
+    assert "Do it well." not in (await hub.call("skill_load", name="repo-review")).text
 
-            await hub.call("load_skill", skill_name="pdf")
-            seen = (await hub.call("context_inspect")).json
-            assert seen["skills"]["catalogue"]["names"] == ["release-notes", "repo-review"]
-            assert not seen["skills"]["catalogue"]["truncated"]
-            loaded = {one["name"]: one for one in seen["skills"]["loaded"]}
-            assert loaded["repo-review"]["times"] == 3
-            assert loaded["repo-review"]["mtimeMs"] == path.stat().st_mtime_ns / 1_000_000
-            assert seen["cost"]["skill"] >= loaded["repo-review"]["tokens"] > 0
-            assert seen["cost"]["total"] == sum(
-                seen["cost"][layer] for layer in ("catalogue", "skill", "file", "agents")
-            )
-            assert "skills" not in (await hub.call("context_inspect", include_skills=False)).json
-            assert "agents" not in (await hub.call("context_inspect", include_agents=False)).json
-            # Loading skills does not change the first answer.
-            assert await hub.look() == before
-
-    asyncio.run(journey())
+    await hub.call("load_skill", skill_name="pdf")
+    seen = (await hub.call("context_inspect")).json
+    assert seen["skills"]["catalogue"]["names"] == ["release-notes", "repo-review"]
+    assert not seen["skills"]["catalogue"]["truncated"]
+    loaded = {one["name"]: one for one in seen["skills"]["loaded"]}
+    assert loaded["repo-review"]["times"] == 3
+    assert loaded["repo-review"]["mtimeMs"] == path.stat().st_mtime_ns / 1_000_000
+    assert seen["cost"]["skill"] >= loaded["repo-review"]["tokens"] > 0
+    assert seen["cost"]["total"] == sum(seen["cost"][layer] for layer in ("catalogue", "skill", "file", "agents"))
+    assert "skills" not in (await hub.call("context_inspect", include_skills=False)).json
+    assert "agents" not in (await hub.call("context_inspect", include_agents=False)).json
+    # Loading skills does not change the first answer.
+    assert await hub.look() == before
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 @pytest.mark.acceptance("S0-60", "S1-25")
 def test_two_clients_over_http_never_see_each_others_session(
     mode: str, environment: dict[str, str], project: Path
@@ -130,153 +120,138 @@ def test_two_clients_over_http_never_see_each_others_session(
 
 @ways
 @pytest.mark.acceptance("S4-3", "S4-4", "S4-7", "S4-8", "S4-9", "S4-10", "S4-11", "S4-12", "S4-13", "S4-14", "S4-15")
-def test_the_skill_tool_returns_the_instructions_and_the_files(
+async def test_the_skill_tool_returns_the_instructions_and_the_files(
     way: tuple[str, str], environment: dict[str, str], skills_dir: Path
 ) -> None:
-    async def journey() -> None:
-        async with reached(way, {**environment, "SKILLHUB_TOOLS": "skill"}) as hub:
-            (tool,) = await hub.look()
-            assert tool.name == "Skill"
-            assert tool.input_schema["required"] == ["skill"]
-            assert tool.input_schema["properties"]["skill"]["type"] == "string"
-            assert "expert knowledge" in (tool.description or "")
-            instructions = hub.client.instructions or ""
-            assert "- pdf: PDFファイルを処理。" in instructions.splitlines()
+    async with reached(way, {**environment, "SKILLHUB_TOOLS": "skill"}) as hub:
+        (tool,) = await hub.look()
+        assert tool.name == "Skill"
+        assert tool.input_schema["required"] == ["skill"]
+        assert tool.input_schema["properties"]["skill"]["type"] == "string"
+        assert "expert knowledge" in (tool.description or "")
+        instructions = hub.client.instructions or ""
+        assert "- pdf: PDFファイルを処理。" in instructions.splitlines()
 
-            said = await hub.call("Skill", skill="pdf")
-            body = "# PDF処理スキル\n\npdftotext input.pdf -"
-            files = f"Files of this skill (below {skills_dir / 'pdf'}): references/a.md"
-            assert said.text == (
-                f'<skill-loaded name="pdf">\n# Skill: pdf\n\n{body}\n\n{files}\n</skill-loaded>\n\n'
-                "Follow the instructions of the skill above."
-            )
-            assert (await hub.call("Skill", skill="/pdf")).text == said.text
-            missing = await hub.call("Skill", skill="pfd")
-            assert missing.code == "SKILL_NOT_FOUND"
-            assert "pdf" in missing.text
+        said = await hub.call("Skill", skill="pdf")
+        body = "# PDF処理スキル\n\npdftotext input.pdf -"
+        files = f"Files of this skill (below {skills_dir / 'pdf'}): references/a.md"
+        assert said.text == (
+            f'<skill-loaded name="pdf">\n# Skill: pdf\n\n{body}\n\n{files}\n</skill-loaded>\n\n'
+            "Follow the instructions of the skill above."
+        )
+        assert (await hub.call("Skill", skill="/pdf")).text == said.text
+        missing = await hub.call("Skill", skill="pfd")
+        assert missing.code == "SKILL_NOT_FOUND"
+        assert "pdf" in missing.text
 
-            touch(skills_dir / "pdf" / "SKILL.md", "---\nname: pdf\ndescription: d\n---\nNew way.\n", later=5)
-            assert "New way." in (await hub.call("Skill", skill="pdf")).text
-            assert await hub.look() == [tool]
-            assert hub.client.instructions == instructions
-
-    asyncio.run(journey())
+        touch(skills_dir / "pdf" / "SKILL.md", "---\nname: pdf\ndescription: d\n---\nNew way.\n", later=5)
+        assert "New way." in (await hub.call("Skill", skill="pdf")).text
+        assert await hub.look() == [tool]
+        assert hub.client.instructions == instructions
 
 
 @ways
 @pytest.mark.acceptance("S4-4", "S4-11")
-def test_a_user_calls_a_skill_by_a_prompt_with_completion(
+async def test_a_user_calls_a_skill_by_a_prompt_with_completion(
     way: tuple[str, str], environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("fix-issue", "Fixes one.", body="Fix issue $ARGUMENTS now.\n", extra="argument-hint: '[number]'")
     write_skill("for-models", "Not for people.", extra="user-invocable: false")
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            prompts = {prompt.name: prompt for prompt in (await hub.client.list_prompts()).prompts}
-            assert {"pdf", "fix-issue", "skill", "session_context"} <= prompts.keys()
-            assert "for-models" not in prompts
-            (argument,) = prompts["fix-issue"].arguments or []
-            assert (argument.name, argument.description, argument.required) == ("arguments", "[number]", False)
+    async with reached(way, environment) as hub:
+        prompts = {prompt.name: prompt for prompt in (await hub.client.list_prompts()).prompts}
+        assert {"pdf", "fix-issue", "skill", "session_context"} <= prompts.keys()
+        assert "for-models" not in prompts
+        (argument,) = prompts["fix-issue"].arguments or []
+        assert (argument.name, argument.description, argument.required) == ("arguments", "[number]", False)
 
-            assert "Fix issue 12 now." in await hub.prompt("fix-issue", arguments="12")
-            text = await hub.prompt("pdf", arguments="input.pdf を読んで")
-            # Equal to the answer of the tool, with the files and their paths.
-            loaded = (await hub.call("Skill", skill="pdf")).text
-            assert "references/a.md\n</skill-loaded>" in loaded
-            assert text == f"{loaded}\n\nARGUMENTS: input.pdf を読んで"
-            assert "Fix issue 7 now." in await hub.prompt("skill", name="/fix-issue", arguments="7")
-            assert "SKILL_NOT_FOUND" in await hub.prompt_error("skill", name="fix-isue")
+        assert "Fix issue 12 now." in await hub.prompt("fix-issue", arguments="12")
+        text = await hub.prompt("pdf", arguments="input.pdf を読んで")
+        # Equal to the answer of the tool, with the files and their paths.
+        loaded = (await hub.call("Skill", skill="pdf")).text
+        assert "references/a.md\n</skill-loaded>" in loaded
+        assert text == f"{loaded}\n\nARGUMENTS: input.pdf を読んで"
+        assert "Fix issue 7 now." in await hub.prompt("skill", name="/fix-issue", arguments="7")
+        assert "SKILL_NOT_FOUND" in await hub.prompt_error("skill", name="fix-isue")
 
-            reference = mcp_types.PromptReference(name="skill")
-            found = await hub.client.complete(reference, {"name": "name", "value": "fi"})
-            assert found.completion.values == ["fix-issue"]
-            found = await hub.client.complete(reference, {"name": "name", "value": ""})
-            assert found.completion.values == ["fix-issue", "pdf"]
-
-    asyncio.run(journey())
+        reference = mcp_types.PromptReference(name="skill")
+        found = await hub.client.complete(reference, {"name": "name", "value": "fi"})
+        assert found.completion.values == ["fix-issue"]
+        found = await hub.client.complete(reference, {"name": "name", "value": ""})
+        assert found.completion.values == ["fix-issue", "pdf"]
 
 
 @ways
 @pytest.mark.acceptance("S1-11", "S1-15", "S1-16", "S1-19", "S1-20", "S1-22", "S1-23", "S1-28", "S1-29", "S1-32")
 @pytest.mark.acceptance("S1-33", "S1-37", "S1-38", "S1-39")
-def test_agents_md_files_are_sent_once_as_their_paths_come_up(
-    way: tuple[str, str], environment: dict[str, str], project: Path
-) -> None:
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            for rule in ("once", "agents_resolve only before", "yourself", "twice", "session.resume.diff"):
-                assert rule in (hub.client.instructions or "")
-            first = await hub.call("agents_context")
-            root = project
-            assert first.text == (
-                f'<agents_context scope="initial">\nInstructions from: {root}/AGENTS.md\nUse tabs.\n</agents_context>'
-            )
-            assert [file["path"] for file in first.meta["io.skillhub/agents"]["files"]] == [f"{root}/AGENTS.md"]
-            saved = first.meta["io.skillhub/agents"]["state"]
+async def test_agents_md_files_are_sent_once_as_their_paths_come_up(hub: Caller, project: Path) -> None:
+    for rule in ("once", "agents_resolve only before", "yourself", "twice", "session.resume.diff"):
+        assert rule in (hub.client.instructions or "")
+    first = await hub.call("agents_context")
+    root = project
+    assert first.text == (
+        f'<agents_context scope="initial">\nInstructions from: {root}/AGENTS.md\nUse tabs.\n</agents_context>'
+    )
+    assert [file["path"] for file in first.meta["io.skillhub/agents"]["files"]] == [f"{root}/AGENTS.md"]
+    saved = first.meta["io.skillhub/agents"]["state"]
 
-            below = root / "feature" / "AGENTS.md"
-            found = await hub.call("agents_resolve", path="feature/new/file.py")
-            (file,) = found.structured["files"]
-            assert file == {
-                "path": str(below),
-                "mtimeMs": below.stat().st_mtime_ns // 1_000_000,
-                "sizeBytes": below.stat().st_size,
-            }
-            assert found.text == (
-                '<system-reminder type="agents.resolve.paths">\n'
-                "Additional AGENTS.md may apply for this path:\n"
-                f"- {below} (mtime: {file['mtimeMs']})\n"
-                "Read and apply these files before editing files in this scope.\n</system-reminder>"
-            )
-            again = await hub.call("agents_resolve", path=str(root / "feature"))
-            assert again.structured == {"files": []}
-            assert "system-reminder" not in again.text
-            assert "spaces" not in found.text
+    below = root / "feature" / "AGENTS.md"
+    found = await hub.call("agents_resolve", path="feature/new/file.py")
+    (file,) = found.structured["files"]
+    assert file == {
+        "path": str(below),
+        "mtimeMs": below.stat().st_mtime_ns // 1_000_000,
+        "sizeBytes": below.stat().st_size,
+    }
+    assert found.text == (
+        '<system-reminder type="agents.resolve.paths">\n'
+        "Additional AGENTS.md may apply for this path:\n"
+        f"- {below} (mtime: {file['mtimeMs']})\n"
+        "Read and apply these files before editing files in this scope.\n</system-reminder>"
+    )
+    again = await hub.call("agents_resolve", path=str(root / "feature"))
+    assert again.structured == {"files": []}
+    assert "system-reminder" not in again.text
+    assert "spaces" not in found.text
 
-            touch(below, "Use tabs in here too.\n", later=5)
-            touch(project / "AGENTS.md", "Use tabs, always.\n", later=5)
-            changed = (await hub.call("agents_resolve", path="feature/x")).structured["files"]
-            assert [file["path"] for file in changed] == [f"{root}/AGENTS.md", str(below)]
-            assert (await hub.call("agents_context")).text == first.text
+    touch(below, "Use tabs in here too.\n", later=5)
+    touch(project / "AGENTS.md", "Use tabs, always.\n", later=5)
+    changed = (await hub.call("agents_resolve", path="feature/x")).structured["files"]
+    assert [file["path"] for file in changed] == [f"{root}/AGENTS.md", str(below)]
+    assert (await hub.call("agents_context")).text == first.text
 
-            reminder = (await hub.call("agents_resume_diff", saved_state=saved)).text
-            assert reminder.startswith('<system-reminder type="session.resume.diff">')
-            assert f"- root: {root} -> {root}" in reminder
-            assert f"- {root}/AGENTS.md (mtime: " in reminder
-            bad = await hub.call("agents_resume_diff", saved_state={"cwd": 1})
-            assert bad.code == "INVALID_ARGUMENT"
-            wrong = "saved_state is not a saved state: cwd: Input should be a valid string"
-            assert bad.text == f"INVALID_ARGUMENT: {wrong}. Pass one of agents_context."
-
-    asyncio.run(journey())
+    reminder = (await hub.call("agents_resume_diff", saved_state=saved)).text
+    assert reminder.startswith('<system-reminder type="session.resume.diff">')
+    assert f"- root: {root} -> {root}" in reminder
+    assert f"- {root}/AGENTS.md (mtime: " in reminder
+    bad = await hub.call("agents_resume_diff", saved_state={"cwd": 1})
+    assert bad.code == "INVALID_ARGUMENT"
+    wrong = "saved_state is not a saved state: cwd: Input should be a valid string"
+    assert bad.text == f"INVALID_ARGUMENT: {wrong}. Pass one of agents_context."
 
 
 @ways
 @pytest.mark.acceptance("S0-37", "S0-38", "S0-39", "S0-40", "S0-44", "S0-45", "S1-16", "S1-41")
-def test_a_session_starts_with_agents_md_and_the_catalogue(
+async def test_a_session_starts_with_agents_md_and_the_catalogue(
     way: tuple[str, str], environment: dict[str, str], project: Path
 ) -> None:
     # Only trusted skills are listed.
     trusting = {**environment, "SKILLHUB_TRUST": "all"}
 
-    async def journey() -> None:
-        async with reached(way, trusting) as hub:
-            text = await hub.prompt("session_context")
-            agents, skills = text.index("<agents_context"), text.index("<skills_context>")
-            assert agents < skills
-            assert "call" not in text[agents:skills]
-            assert "load the skill with skill_load" in text
-            assert "skill_search" in text
-            assert "Draft release &lt;notes&gt; &amp; more from commits" in text
-            assert "Do it." not in text
-            assert text.count("<skill>") == 2
-            assert await hub.prompt("session_context") == text
-
-    asyncio.run(journey())
+    async with reached(way, trusting) as hub:
+        text = await hub.prompt("session_context")
+        agents, skills = text.index("<agents_context"), text.index("<skills_context>")
+        assert agents < skills
+        assert "call" not in text[agents:skills]
+        assert "load the skill with skill_load" in text
+        assert "skill_search" in text
+        assert "Draft release &lt;notes&gt; &amp; more from commits" in text
+        assert "Do it." not in text
+        assert text.count("<skill>") == 2
+        assert await hub.prompt("session_context") == text
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 def test_over_http_server_paths_are_shown_only_by_choice(mode: str, environment: dict[str, str], project: Path) -> None:
     async def journey() -> list[Any]:
         async with reached(("http", mode), {**environment, "SKILLHUB_EXPOSE_PATHS": "0"}) as hub:

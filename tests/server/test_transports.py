@@ -21,7 +21,7 @@ from tests.server.sessions import COMMAND, call, http_server, in_process, over_s
 
 from skillhub_mcp.version import version
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 
@@ -173,7 +173,7 @@ def test_the_first_answers_come_before_heavy_imports(
 
 @pytest.mark.acceptance("S2-62")
 @pytest.mark.parametrize("provider", ["none", "local", "auto"])
-def test_without_a_provider_nothing_leaves_the_machine(
+async def test_without_a_provider_nothing_leaves_the_machine(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str
 ) -> None:
     write_skill("pdf-reader", "Reads PDF files.")
@@ -190,13 +190,10 @@ def test_without_a_provider_nothing_leaves_the_machine(
         encoding="utf-8",
     )
 
-    async def journey() -> None:
-        environment = {**hub_environment, "PYTHONPATH": str(hook), "EMBEDDING_PROVIDER": provider}
-        async with over_stdio(environment) as client:
-            assert (await call(client, "search_skills", query="PDF")).json["skills"]
-            await call(client, "load_skill", skill_name="pdf-reader")
-
-    asyncio.run(journey())
+    environment = {**hub_environment, "PYTHONPATH": str(hook), "EMBEDDING_PROVIDER": provider}
+    async with over_stdio(environment) as client:
+        assert (await call(client, "search_skills", query="PDF")).json["skills"]
+        await call(client, "load_skill", skill_name="pdf-reader")
     assert calls.read_text(encoding="utf-8") == ""
 
 

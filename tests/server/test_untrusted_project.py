@@ -14,15 +14,15 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.hubs import settings_from
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import Caller, modes, reached, ways
 from tests.server.skills_client import ask, pages, read, refused
 
 from skillhub_mcp.bootstrap.library import agree_to, brought_in
 from skillhub_mcp.policy.files import trust_file
 
-Environment = dict[str, str]
+pytestmark = pytest.mark.anyio
 
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+Environment = dict[str, str]
 
 
 @pytest.fixture
@@ -66,77 +66,66 @@ async def until_commit_is(hub: Caller, body: str) -> None:
 
 @pytest.mark.slow
 @ways
-def test_skills_of_a_clone_are_found_and_take_no_names(way: tuple[str, str], environment: Environment) -> None:
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            told = hub.client.instructions or ""
-            assert "- commit: Commits as I do." in told
-            # Lists for models omit its text.
-            assert "Hostile" not in told
-            assert "obey" not in told
-            assert "Not listed: 2 skills of a project that awaits trust (`skillhub trust`)" in told
-            awaiting = "project; awaits trust (`skillhub trust`)"
-            assert await found(hub) == {"commit": None, "commit@project": awaiting, "obey": awaiting}
-            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
-            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit@project")).text
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-
-    asyncio.run(journey())
+async def test_skills_of_a_clone_are_found_and_take_no_names(hub: Caller) -> None:
+    told = hub.client.instructions or ""
+    assert "- commit: Commits as I do." in told
+    # Lists for models omit its text.
+    assert "Hostile" not in told
+    assert "obey" not in told
+    assert "Not listed: 2 skills of a project that awaits trust (`skillhub trust`)" in told
+    awaiting = "project; awaits trust (`skillhub trust`)"
+    assert await found(hub) == {"commit": None, "commit@project": awaiting, "obey": awaiting}
+    assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+    assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit@project")).text
+    assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
 
 
 @pytest.mark.parametrize("sets", ["skill", "context", "context,skill", "core,context"])
-def test_lists_for_models_omit_untrusted_skills(environment: Environment, sets: str) -> None:
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": sets}) as hub:
-            told = hub.client.instructions or ""
-            assert "Commits as I do." in told
-            assert "Hostile" not in told
-            if "skill" in sets.split(","):
-                assert "Mine." in (await hub.call("Skill", skill="commit")).text
-            if "context" in sets:
-                # The agent-context tools let no skill win a name, trusted or not.
-                assert (await hub.call("skill_load", name="commit")).code == "AMBIGUOUS_SKILL"
-
-    asyncio.run(journey())
+async def test_lists_for_models_omit_untrusted_skills(environment: Environment, sets: str) -> None:
+    async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": sets}) as hub:
+        told = hub.client.instructions or ""
+        assert "Commits as I do." in told
+        assert "Hostile" not in told
+        if "skill" in sets.split(","):
+            assert "Mine." in (await hub.call("Skill", skill="commit")).text
+        if "context" in sets:
+            # The agent-context tools let no skill win a name, trusted or not.
+            assert (await hub.call("skill_load", name="commit")).code == "AMBIGUOUS_SKILL"
 
 
-def test_a_confusable_name_takes_no_prompt_of_the_user(environment: Environment, write_skill: SkillWriter) -> None:
+async def test_a_confusable_name_takes_no_prompt_of_the_user(
+    environment: Environment, write_skill: SkillWriter
+) -> None:
     repo, home = Path(environment["SKILLHUB_CWD"]), Path(environment["HOME"])
     write_skill("Deploy App", "Deploys as I do.", body="Mine.\n", root=home / ".agents" / "skills")
     for name in ("deploy-app", "commit@user"):
         write_skill(name, "Hostile.", body=f"Theirs: {name}.\n", root=repo / ".agents" / "skills")
 
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": "skill"}) as hub:
-            prompts = {one.name: one.description for one in (await hub.client.list_prompts()).prompts}
-            assert prompts["deploy-app"] == "Deploys as I do."
-            assert "Mine." in await hub.prompt("deploy-app")
-            assert "Hostile." not in prompts.values()
-            assert "Unknown prompt" in await hub.prompt_error("commit-user")
-
-    asyncio.run(journey())
+    async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": "skill"}) as hub:
+        prompts = {one.name: one.description for one in (await hub.client.list_prompts()).prompts}
+        assert prompts["deploy-app"] == "Deploys as I do."
+        assert "Mine." in await hub.prompt("deploy-app")
+        assert "Hostile." not in prompts.values()
+        assert "Unknown prompt" in await hub.prompt_error("commit-user")
 
 
 @pytest.mark.slow
-def test_a_skill_that_becomes_an_outside_link_is_not_read(
+async def test_a_skill_that_becomes_an_outside_link_is_not_read(
     environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     obey = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "obey"
     private = write_skill("obey", "Private.", body="Private.\n", root=tmp_path / "private", files={"key": "Private."})
 
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": "core,context"}) as hub:
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-            obey.rename(tmp_path / "gone")
-            obey.symlink_to(private)
-            # At once, before the watcher or a scan.
-            with pytest.raises(MCPError, match="not served"):
-                await hub.client.read_resource("skill://project/obey/SKILL.md")
-            read = await hub.call("read_skill_file", skill_name="obey", file_path="key")
-            loads = [await hub.call("load_skill", skill_name="obey"), await hub.call("skill_load", name="obey")]
-            assert [said.code for said in (read, *loads)] == ["SKILL_NOT_FOUND"] * 3
-
-    asyncio.run(journey())
+    async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": "core,context"}) as hub:
+        assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+        obey.rename(tmp_path / "gone")
+        obey.symlink_to(private)
+        # At once, before the watcher or a scan.
+        with pytest.raises(MCPError, match="not served"):
+            await hub.client.read_resource("skill://project/obey/SKILL.md")
+        read = await hub.call("read_skill_file", skill_name="obey", file_path="key")
+        loads = [await hub.call("load_skill", skill_name="obey"), await hub.call("skill_load", name="obey")]
+        assert [said.code for said in (read, *loads)] == ["SKILL_NOT_FOUND"] * 3
 
 
 @pytest.mark.parametrize("way", [("stdio", "auto"), ("http", "legacy")], ids="-".join)
@@ -185,61 +174,51 @@ def test_a_link_out_of_the_project_serves_a_file_only_while_it_is_trusted(
     asyncio.run(journey())
 
 
-def test_a_trusted_skill_loses_its_name_as_soon_as_it_changes(
+async def test_a_trusted_skill_loses_its_name_as_soon_as_it_changes(
     environment: Environment,
 ) -> None:
     agree(environment)
     theirs = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "commit" / "SKILL.md"
 
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), environment) as hub:
-            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
-            theirs.write_text(theirs.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
-            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
-
-    asyncio.run(journey())
+    async with reached(("stdio", "auto"), environment) as hub:
+        assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
+        theirs.write_text(theirs.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
+        assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
 
 
 @pytest.mark.slow
-def test_a_running_server_follows_trust_changes_and_revocation(environment: Environment) -> None:
+async def test_a_running_server_follows_trust_changes_and_revocation(environment: Environment) -> None:
     repo, home = Path(environment["SKILLHUB_CWD"]), Path(environment["HOME"])
 
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), environment) as hub:
-            await until_commit_is(hub, "Mine.")
-            agree(environment)
-            await until_commit_is(hub, "Theirs: commit.")
-            # A change of any file counts, not only of SKILL.md.
-            (repo / ".agents" / "skills" / "commit" / "run.sh").write_text("curl", encoding="utf-8")
-            await until_commit_is(hub, "Mine.")
-            agree(environment)
-            await until_commit_is(hub, "Theirs: commit.")
-            (home / ".skillhub" / "trust.json").write_text("{", encoding="utf-8")
-            await until_commit_is(hub, "Mine.")
-
-    asyncio.run(journey())
+    async with reached(("stdio", "auto"), environment) as hub:
+        await until_commit_is(hub, "Mine.")
+        agree(environment)
+        await until_commit_is(hub, "Theirs: commit.")
+        # A change of any file counts, not only of SKILL.md.
+        (repo / ".agents" / "skills" / "commit" / "run.sh").write_text("curl", encoding="utf-8")
+        await until_commit_is(hub, "Mine.")
+        agree(environment)
+        await until_commit_is(hub, "Theirs: commit.")
+        (home / ".skillhub" / "trust.json").write_text("{", encoding="utf-8")
+        await until_commit_is(hub, "Mine.")
 
 
 @pytest.mark.slow
 @ways
-def test_a_hostile_rules_file_disables_only_its_own_skills(way: tuple[str, str], environment: Environment) -> None:
+async def test_a_hostile_rules_file_disables_only_its_own_skills(hub: Caller, environment: Environment) -> None:
     repo = Path(environment["SKILLHUB_CWD"])
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            for rules, code in (
-                ("{", "POLICY_UNREADABLE"),
-                ('{"permissions": {"deny": [{"tool": "load_skill"}, {"tool": "search_skills"}]}}', "PERMISSION_DENIED"),
-            ):
-                (repo / ".skillhub" / "permissions.json").write_text(rules, encoding="utf-8")
-                assert await found(hub) == {"commit": None}
-                assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
-                assert (await hub.call("load_skill", skill_name="obey")).code == code
-
-    asyncio.run(journey())
+    for rules, code in (
+        ("{", "POLICY_UNREADABLE"),
+        ('{"permissions": {"deny": [{"tool": "load_skill"}, {"tool": "search_skills"}]}}', "PERMISSION_DENIED"),
+    ):
+        (repo / ".skillhub" / "permissions.json").write_text(rules, encoding="utf-8")
+        assert await found(hub) == {"commit": None}
+        assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+        assert (await hub.call("load_skill", skill_name="obey")).code == code
 
 
-def test_a_rule_by_name_does_not_allow_a_projects_skill(
+async def test_a_rule_by_name_does_not_allow_a_projects_skill(
     environment: Environment,
 ) -> None:
     allowed = '{"permissions": {"others": "confirm", "allow": [{"tool": "skill_load", "skill_name": "commit"}]}}'
@@ -248,14 +227,11 @@ def test_a_rule_by_name_does_not_allow_a_projects_skill(
     rules.touch(mode=0o600)
     rules.write_text(allowed, encoding="utf-8")
 
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), environment) as hub:
-            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
-            theirs = await hub.call("load_skill", skill_name="commit@project")
-            assert theirs.code == "CONFIRMATION_REQUIRED"
-            assert "its project awaits trust. Ask the user to run: skillhub trust" in theirs.text
-
-    asyncio.run(journey())
+    async with reached(("stdio", "auto"), environment) as hub:
+        assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
+        theirs = await hub.call("load_skill", skill_name="commit@project")
+        assert theirs.code == "CONFIRMATION_REQUIRED"
+        assert "its project awaits trust. Ask the user to run: skillhub trust" in theirs.text
 
 
 class Person:
@@ -278,7 +254,7 @@ def trusts(environment: Environment) -> set[str]:
     return set() if record is None else set(record.projects)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 def test_loading_an_untrusted_skill_asks_and_keeps_the_answer(environment: Environment, mode: str) -> None:
     person = Person("trust")
     rules = Path(environment["SKILLHUB_CWD"]) / ".skillhub" / "permissions.json"
@@ -314,15 +290,12 @@ def test_loading_an_untrusted_skill_asks_and_keeps_the_answer(environment: Envir
     assert person.questions == []
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http_clients_are_never_asked_to_trust_server_files(environment: Environment, mode: str) -> None:
+@modes
+async def test_over_http_clients_are_never_asked_to_trust_server_files(environment: Environment, mode: str) -> None:
     person = Person("trust")
 
-    async def journey() -> None:
-        async with reached(("http", mode), environment, elicitation_callback=person) as hub:
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-
-    asyncio.run(journey())
+    async with reached(("http", mode), environment, elicitation_callback=person) as hub:
+        assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
     assert (person.questions, trusts(environment)) == ([], set())
 
 
@@ -365,53 +338,50 @@ async def unasked(hub: Caller) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-def test_lists_for_hosts_neither_describe_nor_rename_untrusted_skills(
+async def test_lists_for_hosts_neither_describe_nor_rename_untrusted_skills(
     hostile: Environment, mode: str, version: str
 ) -> None:
-    async def journey() -> None:
-        async with reached(("stdio", mode), hostile, process=True) as hub:
-            assert hub.client.protocol_version == version
-            lists = await unasked(hub)
-            texts = {name: json.dumps(one) for name, one in lists.items()}
-            assert [name for name, text in texts.items() if INJECTED in text] == []
-            assert [name for name, text in texts.items() if re.search(r"\b(evil|Deploy)\b", text)] == []
-            assert [one["uri"] for one in lists["skills/list"]] == ["skill://hub/deploy/SKILL.md"]
-            assert [one["uri"] for one in lists["resources/list"]] == ["skill://hub/deploy/SKILL.md"]
-            assert {one["name"] for one in lists["prompts/list"]} == {"session_context", "deploy", "skill"}
-            assert lists["completion of names"] == ["deploy"]
-            for name in ("instructions", "skills/list", "resources/list", "prompts/list", "available_skills"):
-                assert "Deploys as I do." in texts[name], name
-            assert "(2 not listed: their project awaits trust, `skillhub trust`)" in lists["available_skills"]
-            for root in ("skill://", "skill://project", "skill://hub"):
-                assert (await refused(hub, "resources/directory/read", uri=root)).code == "RESOURCE_NOT_FOUND"
+    async with reached(("stdio", mode), hostile, process=True) as hub:
+        assert hub.client.protocol_version == version
+        lists = await unasked(hub)
+        texts = {name: json.dumps(one) for name, one in lists.items()}
+        assert [name for name, text in texts.items() if INJECTED in text] == []
+        assert [name for name, text in texts.items() if re.search(r"\b(evil|Deploy)\b", text)] == []
+        assert [one["uri"] for one in lists["skills/list"]] == ["skill://hub/deploy/SKILL.md"]
+        assert [one["uri"] for one in lists["resources/list"]] == ["skill://hub/deploy/SKILL.md"]
+        assert {one["name"] for one in lists["prompts/list"]} == {"session_context", "deploy", "skill"}
+        assert lists["completion of names"] == ["deploy"]
+        for name in ("instructions", "skills/list", "resources/list", "prompts/list", "available_skills"):
+            assert "Deploys as I do." in texts[name], name
+        assert "(2 not listed: their project awaits trust, `skillhub trust`)" in lists["available_skills"]
+        for root in ("skill://", "skill://project", "skill://hub"):
+            assert (await refused(hub, "resources/directory/read", uri=root)).code == "RESOURCE_NOT_FOUND"
 
-            # `deploy` always resolves to the user's skill.
-            assert "Mine." in await hub.prompt("deploy")
-            assert "Mine." in await hub.prompt("skill", name="deploy")
-            assert "Mine." in (await hub.call("load_skill", skill_name="deploy")).text
-            assert "Mine." in (await hub.call("Skill", skill="deploy")).text
-            assert "Unknown prompt" in await hub.prompt_error("evil")
-            # The project's skill is not published under its adapted name.
-            adapted = await refused(hub, "skills/get", uri="skill://project/Deploy/deploy/SKILL.md")
-            assert adapted.code == "RESOURCE_NOT_FOUND"
+        # `deploy` always resolves to the user's skill.
+        assert "Mine." in await hub.prompt("deploy")
+        assert "Mine." in await hub.prompt("skill", name="deploy")
+        assert "Mine." in (await hub.call("load_skill", skill_name="deploy")).text
+        assert "Mine." in (await hub.call("Skill", skill="deploy")).text
+        assert "Unknown prompt" in await hub.prompt_error("evil")
+        # The project's skill is not published under its adapted name.
+        adapted = await refused(hub, "skills/get", uri="skill://project/Deploy/deploy/SKILL.md")
+        assert adapted.code == "RESOURCE_NOT_FOUND"
 
-            # It can still be found and loaded, and is marked in search results.
-            uri = "skill://project/evil/SKILL.md"
-            assert (await ask(hub, "skills/get", uri=uri))["skill"]["frontmatter"]["name"] == "evil"
-            assert "Theirs: evil." in getattr(await read(hub, uri), "text", "")
-            for name in ("evil", "Deploy"):
-                assert f"Theirs: {name}." in (await hub.call("load_skill", skill_name=name)).text
-            awaiting = "project; awaits trust (`skillhub trust`)"
-            assert await found(hub, "ignore previous instructions deploys") == {
-                "deploy": None,
-                "Deploy": awaiting,
-                "evil": awaiting,
-            }
-            index = (await hub.call("build_index", mode="lenient")).json["skills"]
-            assert {one["name"]: one.get("awaits_trust") for one in index} == {
-                "Deploy": True,
-                "deploy": None,
-                "evil": True,
-            }
-
-    asyncio.run(journey())
+        # It can still be found and loaded, and is marked in search results.
+        uri = "skill://project/evil/SKILL.md"
+        assert (await ask(hub, "skills/get", uri=uri))["skill"]["frontmatter"]["name"] == "evil"
+        assert "Theirs: evil." in getattr(await read(hub, uri), "text", "")
+        for name in ("evil", "Deploy"):
+            assert f"Theirs: {name}." in (await hub.call("load_skill", skill_name=name)).text
+        awaiting = "project; awaits trust (`skillhub trust`)"
+        assert await found(hub, "ignore previous instructions deploys") == {
+            "deploy": None,
+            "Deploy": awaiting,
+            "evil": awaiting,
+        }
+        index = (await hub.call("build_index", mode="lenient")).json["skills"]
+        assert {one["name"]: one.get("awaits_trust") for one in index} == {
+            "Deploy": True,
+            "deploy": None,
+            "evil": True,
+        }

@@ -20,7 +20,7 @@ from joserfc import jwk, jwt
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer, bearing, issuer, knock
-from tests.server.connections import Caller, listening
+from tests.server.connections import Caller, listening, modes
 
 from skillhub_mcp.policy.access_tokens import Tokens, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
@@ -110,7 +110,7 @@ async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@modes
 def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], file: Path, mode: str) -> None:
     by_name, by_category = add_token(file, "one", skills={"alpha"}), add_token(file, "two", categories={"open"})
 
@@ -163,7 +163,7 @@ async def tries(hub: Caller, name: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@modes
 def test_a_foreign_skill_looks_missing_to_a_bearer(environment: dict[str, str], file: Path, mode: str) -> None:
     token = add_token(file, "one", skills={"alpha"}, may_run=True)
 
@@ -441,7 +441,7 @@ def test_the_token_file_contains_no_tokens(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@modes
 def test_a_bearer_runs_commands_only_with_a_token_that_allows_it(
     environment: dict[str, str], file: Path, mode: str
 ) -> None:

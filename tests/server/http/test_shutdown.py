@@ -18,7 +18,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import ACCEPT, INITIALIZE
-from tests.server.connections import caller
+from tests.server.connections import caller, modes
 from tests.server.processes import Process, serving
 
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown
@@ -55,7 +55,7 @@ def waiting_stream(server: Process) -> Iterator[httpx2.Response]:
             yield stream
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 def test_a_call_in_flight_is_answered(environment: dict[str, str], tmp_path: Path, mode: str) -> None:
     begun, go_on = tmp_path / "begun", tmp_path / "go-on"
     os.mkfifo(begun)

@@ -12,14 +12,11 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import TWO_WAYS, WAYS, Caller, Said, caller, reached
+from tests.server.connections import Caller, Said, caller, modes, reached, two_ways, ways
 from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
-pytestmark = pytest.mark.slow
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-two_ways = pytest.mark.parametrize("way", TWO_WAYS, ids=["-".join(way) for way in TWO_WAYS])
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
@@ -116,60 +113,54 @@ class Person:
 
 @ways
 @pytest.mark.acceptance("S0-62", "S0-63", "S0-64")
-def test_a_denied_skill_cannot_be_used_or_listed(way: tuple[str, str], environment: dict[str, str]) -> None:
+async def test_a_denied_skill_cannot_be_used_or_listed(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")], allow=[about(), about("beta"), about(tool="run_skill_command")])
 
-    async def journey() -> None:
-        async with reached(way, environment, process=True) as hub:
-            assert codes(await tries(hub, "alpha")) == {None}
-            assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
-            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
-            # By URI it looks missing.
-            assert (await reads(hub, "beta"), await is_told_of(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
-            assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
-            assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
-            lists = [
-                await hub.call("search_skills", query="does beta"),
-                await hub.call("skill_search", query="beta"),
-                await hub.call("skills_list"),
-                await hub.call("available_skills"),
-                await hub.call("build_index"),
-            ]
-            for said in lists:
-                assert "Does beta" not in said.text, said
-            assert "- beta" not in (hub.client.instructions or "")
-
-    asyncio.run(journey())
+    async with reached(way, environment, process=True) as hub:
+        assert codes(await tries(hub, "alpha")) == {None}
+        assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
+        assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
+        # By URI it looks missing.
+        assert (await reads(hub, "beta"), await is_told_of(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
+        assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
+        assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
+        lists = [
+            await hub.call("search_skills", query="does beta"),
+            await hub.call("skill_search", query="beta"),
+            await hub.call("skills_list"),
+            await hub.call("available_skills"),
+            await hub.call("build_index"),
+        ]
+        for said in lists:
+            assert "Does beta" not in said.text, said
+        assert "- beta" not in (hub.client.instructions or "")
 
 
 @two_ways
 @pytest.mark.acceptance("S0-65", "S0-66")
-def test_an_undecided_skill_is_asked_about_once(way: tuple[str, str], environment: dict[str, str]) -> None:
+async def test_an_undecided_skill_is_asked_about_once(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, allow=[about("beta")])
     person = Person("once")
 
-    async def journey() -> None:
-        async with reached(way, environment, elicitation_callback=person) as hub:
-            assert "The body of beta." in (await hub.call("load_skill", skill_name="beta")).text
-            assert person.questions == []
-            first = await hub.call("skill_load", name="alpha")
-            assert "The body of alpha." in first.text
-            assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
-            # The answer covers the session, including the skill's files.
-            await hub.call("skill_load", name="alpha", force=True)
-            assert len(person.questions) == 1
-            assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
-            assert len(person.questions) == 1
-            # Running needs its own consent.
-            for _ in range(2):
-                assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code is None
-                assert person.questions[1:] == [
-                    "The agent wants to run commands of the skill 'alpha'. Its description: 'Does alpha.'"
-                ]
-            text = await hub.prompt("alpha")
-            assert "The body of alpha." in text
-
-    asyncio.run(journey())
+    async with reached(way, environment, elicitation_callback=person) as hub:
+        assert "The body of beta." in (await hub.call("load_skill", skill_name="beta")).text
+        assert person.questions == []
+        first = await hub.call("skill_load", name="alpha")
+        assert "The body of alpha." in first.text
+        assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
+        # The answer covers the session, including the skill's files.
+        await hub.call("skill_load", name="alpha", force=True)
+        assert len(person.questions) == 1
+        assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
+        assert len(person.questions) == 1
+        # Running needs its own consent.
+        for _ in range(2):
+            assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code is None
+            assert person.questions[1:] == [
+                "The agent wants to run commands of the skill 'alpha'. Its description: 'Does alpha.'"
+            ]
+        text = await hub.prompt("alpha")
+        assert "The body of alpha." in text
     written = written_rules(environment)
     assert written == {"permissions": {"allow": [about("beta")]}}
 
@@ -193,24 +184,23 @@ def test_a_users_refusal_is_final(way: tuple[str, str], environment: dict[str, s
 
 @two_ways
 @pytest.mark.acceptance("S0-65")
-def test_a_client_that_cannot_ask_gets_the_granting_command(way: tuple[str, str], environment: dict[str, str]) -> None:
+async def test_a_client_that_cannot_ask_gets_the_granting_command(
+    way: tuple[str, str], environment: dict[str, str]
+) -> None:
     rules(environment, deny=[about("beta")])
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            for name, said in (await tries(hub, "alpha")).items():
-                assert said.code == "CONFIRMATION_REQUIRED", name
-            assert await reads(hub, "alpha") == {"CONFIRMATION_REQUIRED"}
-            said = await hub.call("load_skill", skill_name="alpha")
-            assert "skillhub allow alpha" in said.text
-            # The suggested line grants it without a restart.
-            await asyncio.to_thread(typed(way), environment, "allow", "alpha")
-            assert (await hub.call("load_skill", skill_name="alpha")).code is None
-
-    asyncio.run(journey())
+    async with reached(way, environment) as hub:
+        for name, said in (await tries(hub, "alpha")).items():
+            assert said.code == "CONFIRMATION_REQUIRED", name
+        assert await reads(hub, "alpha") == {"CONFIRMATION_REQUIRED"}
+        said = await hub.call("load_skill", skill_name="alpha")
+        assert "skillhub allow alpha" in said.text
+        # The suggested line grants it without a restart.
+        await asyncio.to_thread(typed(way), environment, "allow", "alpha")
+        assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 @pytest.mark.acceptance("S0-66")
 def test_a_remembered_answer_becomes_a_rule(mode: str, environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")])
@@ -282,7 +272,7 @@ def test_a_reply_is_valid_only_for_its_own_question(
     asyncio.run(journey())
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
     rules(environment)
     before = Path(environment["HOME"], ".skillhub/permissions.json").read_bytes()
@@ -308,69 +298,60 @@ def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environ
 
 @two_ways
 @pytest.mark.acceptance("S0-67")
-def test_invalid_rules_block_everything_and_are_named(way: tuple[str, str], environment: dict[str, str]) -> None:
+async def test_invalid_rules_block_everything_and_are_named(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("Beta")], allow=[about()])
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            for said in (await tries(hub, "alpha")).values():
-                assert said.code == "POLICY_UNREADABLE"
-                assert "skill_name must be one exact name" in said.text
-            assert await reads(hub, "alpha") == {"POLICY_UNREADABLE"}
-            assert (await refused(hub, "skills/list")).code == "POLICY_UNREADABLE"
-            assert (await ask(hub, "resources/list"))["resources"] == []
-            # Fixed while the server runs.
-            rules(environment, deny=[about("beta")], allow=[about()])
-            assert (await hub.call("load_skill", skill_name="alpha")).code is None
-
-    asyncio.run(journey())
+    async with reached(way, environment) as hub:
+        for said in (await tries(hub, "alpha")).values():
+            assert said.code == "POLICY_UNREADABLE"
+            assert "skill_name must be one exact name" in said.text
+        assert await reads(hub, "alpha") == {"POLICY_UNREADABLE"}
+        assert (await refused(hub, "skills/list")).code == "POLICY_UNREADABLE"
+        assert (await ask(hub, "resources/list"))["resources"] == []
+        # Fixed while the server runs.
+        rules(environment, deny=[about("beta")], allow=[about()])
+        assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
 
 @two_ways
 @pytest.mark.acceptance("S0-82", "S0-85")
-def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
+async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            assert codes(await tries(hub, "alpha")) == {None}
-            await asyncio.to_thread(typed(way), environment, "disable", "alpha")
-            said = await tries(hub, "alpha")
-            assert codes(said) == {"SKILL_DISABLED"}
-            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
-            assert "skillhub enable" in said["load_skill"].text
-            assert "SKILL_DISABLED" in await hub.prompt_error("skill", name="alpha")
-            for tool, arguments in (
-                ("search_skills", {"query": "alpha"}),
-                ("skill_search", {"query": "alpha"}),
-                ("skills_list", {}),
-                ("available_skills", {}),
-            ):
-                assert "Does alpha" not in (await hub.call(tool, **arguments)).text
-        # The answer is kept after a restart.
-        async with reached(way, environment) as hub:
-            assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
-            await asyncio.to_thread(typed(way), environment, "enable", "alpha")
-            assert codes(await tries(hub, "alpha")) == {None}
-            assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
-
-    asyncio.run(journey())
+    async with reached(way, environment) as hub:
+        assert codes(await tries(hub, "alpha")) == {None}
+        await asyncio.to_thread(typed(way), environment, "disable", "alpha")
+        said = await tries(hub, "alpha")
+        assert codes(said) == {"SKILL_DISABLED"}
+        assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
+        assert "skillhub enable" in said["load_skill"].text
+        assert "SKILL_DISABLED" in await hub.prompt_error("skill", name="alpha")
+        for tool, arguments in (
+            ("search_skills", {"query": "alpha"}),
+            ("skill_search", {"query": "alpha"}),
+            ("skills_list", {}),
+            ("available_skills", {}),
+        ):
+            assert "Does alpha" not in (await hub.call(tool, **arguments)).text
+    # The answer is kept after a restart.
+    async with reached(way, environment) as hub:
+        assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
+        await asyncio.to_thread(typed(way), environment, "enable", "alpha")
+        assert codes(await tries(hub, "alpha")) == {None}
+        assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
 
 
 @two_ways
-def test_changed_files_of_a_skill_need_new_consent(way: tuple[str, str], environment: dict[str, str]) -> None:
+async def test_changed_files_of_a_skill_need_new_consent(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
     person = Person("once")
     script = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "a.txt")
 
-    async def journey() -> None:
-        async with reached(way, environment, elicitation_callback=person) as hub:
-            for text in ("A", "B"):
-                await asyncio.to_thread(script.write_text, text)
-                for _ in range(2):
-                    said = await hub.call("run_skill_command", skill_name="alpha", command="cat", args=["a.txt"])
-                    assert said.structured["stdout"] == text
-        assert len(person.questions) == 2
-
-    asyncio.run(journey())
+    async with reached(way, environment, elicitation_callback=person) as hub:
+        for text in ("A", "B"):
+            await asyncio.to_thread(script.write_text, text)
+            for _ in range(2):
+                said = await hub.call("run_skill_command", skill_name="alpha", command="cat", args=["a.txt"])
+                assert said.structured["stdout"] == text
+    assert len(person.questions) == 2

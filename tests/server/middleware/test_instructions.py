@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import WAYS, caller, listening, reached
+from tests.server.connections import caller, listening, reached, ways
 from tests.server.test_transports import INITIALIZE, RawClient
 
 from skillhub_mcp.disclosure.card import MATCHING, OTHERS
@@ -23,8 +23,6 @@ Environment = dict[str, str]
 
 # The card describes only trusted project skills.
 TRUSTED = {"SKILLHUB_TRUST": "all"}
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 def told(environment: Environment, way: tuple[str, str] = ("http", "auto")) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import sys
@@ -16,12 +15,12 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import WAYS, Caller, caller, listening, reached
+from tests.server.connections import Caller, caller, listening, reached, ways
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.observers.audit import process_owner
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 QUERY, BODY, FILE, ARGUMENT = "qwertzuery", "bodyofaskill", "textofafile", "argumentofacommand"
 CONTENT = (QUERY, BODY, FILE, ARGUMENT)
@@ -46,8 +45,6 @@ metrics.set_meter_provider(MeterProvider([PeriodicExportingMetricReader(numbers)
 from skillhub_mcp.cli.main import run
 sys.exit(run([]))
 """
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 @pytest.fixture
@@ -117,21 +114,18 @@ def stdio_telling(environment: dict[str, str], heard: Path, *program: str) -> It
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
+async def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
     environment: dict[str, str], audit: Path, tmp_path: Path, form: str
 ) -> None:
     heard, traced = tmp_path / "stderr", tmp_path / "traced"
     chosen = {**environment, "LOG_LEVEL": "DEBUG", "SKILLHUB_LOG_FORMAT": form}
 
-    async def go() -> None:
-        with stdio_telling(chosen, heard, "-c", WITH_AN_SDK, str(traced)) as server:
-            async with caller(server, "auto") as hub:
-                found = await hub.call("search_skills", query=f"pdf {QUERY}")
-                assert found.json["skills"]
-                await every_use(hub)
-                await every_mistake(hub)
-
-    asyncio.run(go())
+    with stdio_telling(chosen, heard, "-c", WITH_AN_SDK, str(traced)) as server:
+        async with caller(server, "auto") as hub:
+            found = await hub.call("search_skills", query=f"pdf {QUERY}")
+            assert found.json["skills"]
+            await every_use(hub)
+            await every_mistake(hub)
     told = {path.name: path.read_text(encoding="utf-8") for path in (heard, audit, traced)}
     for name, text in told.items():
         assert text, name
@@ -152,12 +146,9 @@ def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
 
 
 @ways
-def test_every_use_of_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
-    async def go() -> None:
-        async with reached(way, environment) as hub:
-            await every_use(hub)
-
-    asyncio.run(go())
+async def test_every_use_of_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
+    async with reached(way, environment) as hub:
+        await every_use(hub)
     noted = lines(audit)
     assert [line["act"] for line in noted] == ["load"] * 5 + ["read"] * 2 + ["run"]
     assert {(line["skill"], line["source"], line["outcome"]) for line in noted} == {("pdf", "project", "ok")}
@@ -194,21 +185,18 @@ def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], aud
     assert token not in json.dumps(line)
 
 
-def test_calls_refused_early_are_audited_too(environment: dict[str, str], audit: Path, tmp_path: Path) -> None:
+async def test_calls_refused_early_are_audited_too(environment: dict[str, str], audit: Path, tmp_path: Path) -> None:
     rules, hooks = tmp_path / "rules.json", tmp_path / "hooks.json"
     rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "run_skill_command"}]}}), encoding="utf-8")
     blocking = {"matcher": "read_skill_file", "hooks": [{"type": "command", "command": "exit 1"}]}
     hooks.write_text(json.dumps({"hooks": {"PreToolUse": [blocking]}}), encoding="utf-8")
     chosen = {**environment, **own_rules(rules), "SKILLHUB_HOOKS": str(hooks)}
 
-    async def go() -> None:
-        async with in_process(chosen) as client:
-            await call(client, "run_skill_command", skill_name="pdf", command="python", args=[ARGUMENT])
-            await call(client, "read_skill_file", skill_name="pdf", file_path="a.md")
-            await call(client, "load_skill", skill_name="pdf", part="first")
-            await call(client, "search_skills", query="", limit=0)
-
-    asyncio.run(go())
+    async with in_process(chosen) as client:
+        await call(client, "run_skill_command", skill_name="pdf", command="python", args=[ARGUMENT])
+        await call(client, "read_skill_file", skill_name="pdf", file_path="a.md")
+        await call(client, "load_skill", skill_name="pdf", part="first")
+        await call(client, "search_skills", query="", limit=0)
     assert uses(audit) == [
         ("run", "pdf", "PERMISSION_DENIED"),
         ("read", "pdf", "BLOCKED_BY_HOOK"),

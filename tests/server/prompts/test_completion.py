@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,12 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import Caller, reached, ways
 from tests.server.sessions import command
 
 from skillhub_mcp.server.prompts import BY_NAME, completion
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 
@@ -25,8 +24,8 @@ async def completed(hub: Caller, typed: str, *, prompt: str = BY_NAME, argument:
     return (await hub.client.complete(reference, {"name": argument, "value": typed})).completion.values
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_only_available_skill_names_are_completed(
+@ways
+async def test_only_available_skill_names_are_completed(
     way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for name in ("pdf", "read-pdf", "pdf-denied", "pdf-off", "pdf-filtered"):
@@ -43,16 +42,13 @@ def test_only_available_skill_names_are_completed(
     }
     command(environment, "disable", "pdf-off")
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            assert hub.client.server_capabilities.completions is not None
-            assert await completed(hub, "pd") == ["pdf", "read-pdf"]
-            assert await completed(hub, "/PDF") == ["pdf", "read-pdf"]
-            assert await completed(hub, "for") == []
-            assert await completed(hub, "p", prompt="other") == []
-            assert await completed(hub, "p", argument="arguments") == []
-
-    asyncio.run(journey())
+    async with reached(way, environment) as hub:
+        assert hub.client.server_capabilities.completions is not None
+        assert await completed(hub, "pd") == ["pdf", "read-pdf"]
+        assert await completed(hub, "/PDF") == ["pdf", "read-pdf"]
+        assert await completed(hub, "for") == []
+        assert await completed(hub, "p", prompt="other") == []
+        assert await completed(hub, "p", argument="arguments") == []
 
 
 def test_completion_orders_prefixes_before_word_starts_before_the_rest() -> None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import Any
 
 import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import WAYS, caller, listening, reached
+from tests.server.connections import Caller, caller, listening, modes, ways
 from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-both_versions = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def large(hub_environment: Environment, write_skill: SkillWriter) -> Environment
     return hub_environment
 
 
-@both_versions
+@modes
 def test_the_server_declares_its_capabilities_to_newer_clients(environment: Environment, mode: str) -> None:
     async def journey(url: str) -> None:
         async with mcp.Client(url, mode=mode) as client:
@@ -57,7 +53,7 @@ def test_the_server_declares_its_capabilities_to_newer_clients(environment: Envi
         asyncio.run(journey(url))
 
 
-@both_versions
+@modes
 def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
     async def journey(url: str) -> None:
         async with caller(url, mode) as hub:
@@ -74,69 +70,65 @@ def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
 
 
 @ways
-def test_an_entry_has_the_frontmatter_and_every_file(environment: Environment, way: Any) -> None:
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            answers = [
-                await ask(hub, "skills/list"),
-                await ask(hub, "skills/get", uri="skill://hub/demo/SKILL.md"),
-                await ask(hub, "resources/directory/read", uri="skill://hub/demo"),
-            ]
-            for answer in answers:
-                assert answer["resultType"] == "complete"
-                # The content depends on the caller.
-                assert (answer["ttlMs"], answer["cacheScope"]) == (300_000, "private")
-            assert "nextCursor" not in answers[0]
-            base = "skill://hub/demo"
-            children = {child["uri"]: child for child in answers[2]["resources"]}
-            assert children[f"{base}/docs"] == {"uri": f"{base}/docs", "name": "docs", "mimeType": "inode/directory"}
-            skill_file = children[f"{base}/SKILL.md"]
-            assert (skill_file["name"], skill_file["mimeType"]) == ("demo", "text/markdown")
-            assert skill_file["description"] == "Does it well. ü"
-            assert skill_file["size"] == len(bytes_of(await read(hub, f"{base}/SKILL.md")))
-            skills = {skill["uri"]: skill for skill in answers[0]["skills"]}
-            assert list(skills) == [
-                "skill://hub/demo/SKILL.md",
-                "skill://hub/lasting/SKILL.md",
-                "skill://hub/team/windows/SKILL.md",
-                "skill://hub/typed/SKILL.md",
-                "skill://hub/wild/wild-name/SKILL.md",
-            ]
-            for uri, skill in skills.items():
-                assert (await ask(hub, "skills/get", uri=uri))["skill"] == skill
-                files = [file["uri"] for file in skill["resources"]]
-                assert uri in files
-                assert len(files) == len(set(files))
-                for file in skill["resources"]:
-                    content = bytes_of(await read(hub, file["uri"]))
-                    assert file == {
-                        "uri": file["uri"],
-                        "digest": f"sha256:{hashlib.sha256(content).hexdigest()}",
-                        "size": len(content),
-                    }
-            assert len(skills["skill://hub/demo/SKILL.md"]["resources"]) == len(FILES) + 1
-            assert skills["skill://hub/typed/SKILL.md"]["frontmatter"] == {
-                "name": "typed",
-                "description": "d",
-                "version": 1.1,
-                "flag": True,
-                "none": None,
-                "list": [1, "a"],
+async def test_an_entry_has_the_frontmatter_and_every_file(hub: Caller) -> None:
+    answers = [
+        await ask(hub, "skills/list"),
+        await ask(hub, "skills/get", uri="skill://hub/demo/SKILL.md"),
+        await ask(hub, "resources/directory/read", uri="skill://hub/demo"),
+    ]
+    for answer in answers:
+        assert answer["resultType"] == "complete"
+        # The content depends on the caller.
+        assert (answer["ttlMs"], answer["cacheScope"]) == (300_000, "private")
+    assert "nextCursor" not in answers[0]
+    base = "skill://hub/demo"
+    children = {child["uri"]: child for child in answers[2]["resources"]}
+    assert children[f"{base}/docs"] == {"uri": f"{base}/docs", "name": "docs", "mimeType": "inode/directory"}
+    skill_file = children[f"{base}/SKILL.md"]
+    assert (skill_file["name"], skill_file["mimeType"]) == ("demo", "text/markdown")
+    assert skill_file["description"] == "Does it well. ü"
+    assert skill_file["size"] == len(bytes_of(await read(hub, f"{base}/SKILL.md")))
+    skills = {skill["uri"]: skill for skill in answers[0]["skills"]}
+    assert list(skills) == [
+        "skill://hub/demo/SKILL.md",
+        "skill://hub/lasting/SKILL.md",
+        "skill://hub/team/windows/SKILL.md",
+        "skill://hub/typed/SKILL.md",
+        "skill://hub/wild/wild-name/SKILL.md",
+    ]
+    for uri, skill in skills.items():
+        assert (await ask(hub, "skills/get", uri=uri))["skill"] == skill
+        files = [file["uri"] for file in skill["resources"]]
+        assert uri in files
+        assert len(files) == len(set(files))
+        for file in skill["resources"]:
+            content = bytes_of(await read(hub, file["uri"]))
+            assert file == {
+                "uri": file["uri"],
+                "digest": f"sha256:{hashlib.sha256(content).hexdigest()}",
+                "size": len(content),
             }
-            adapted = {uri: skill["_meta"]["io.skillhub/adapted"] for uri, skill in skills.items() if "_meta" in skill}
-            assert adapted == {
-                "skill://hub/lasting/SKILL.md": ["description: rewritten so that all YAML parsers agree"],
-                "skill://hub/wild/wild-name/SKILL.md": ["name: 'wild-name' instead of 'Wild Name!'"],
-            }
-            # Not listed, and served to a client that knows its URI.
-            hidden = await ask(hub, "skills/get", uri="skill://hub/hidden/SKILL.md")
-            assert hidden["skill"]["frontmatter"]["name"] == "hidden"
-
-    asyncio.run(journey())
+    assert len(skills["skill://hub/demo/SKILL.md"]["resources"]) == len(FILES) + 1
+    assert skills["skill://hub/typed/SKILL.md"]["frontmatter"] == {
+        "name": "typed",
+        "description": "d",
+        "version": 1.1,
+        "flag": True,
+        "none": None,
+        "list": [1, "a"],
+    }
+    adapted = {uri: skill["_meta"]["io.skillhub/adapted"] for uri, skill in skills.items() if "_meta" in skill}
+    assert adapted == {
+        "skill://hub/lasting/SKILL.md": ["description: rewritten so that all YAML parsers agree"],
+        "skill://hub/wild/wild-name/SKILL.md": ["name: 'wild-name' instead of 'Wild Name!'"],
+    }
+    # Not listed, and served to a client that knows its URI.
+    hidden = await ask(hub, "skills/get", uri="skill://hub/hidden/SKILL.md")
+    assert hidden["skill"]["frontmatter"]["name"] == "hidden"
 
 
 @ways
-def test_missing_and_invalid_uris_are_refused_with_error_codes(environment: Environment, way: Any) -> None:
+async def test_missing_and_invalid_uris_are_refused_with_error_codes(hub: Caller) -> None:
     unknown = [
         "skill://hub/none/SKILL.md",
         "skill://user/demo/SKILL.md",
@@ -151,31 +143,27 @@ def test_missing_and_invalid_uris_are_refused_with_error_codes(environment: Envi
         "none",
     ]
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            for uri in unknown:
-                for method in ("skills/get", "resources/directory/read", "resources/read"):
-                    refusal = await refused(hub, method, uri=uri)
-                    assert (refusal.number, refusal.data["uri"]) == (-32602, uri), method
-            for method, uri in (
-                ("skills/get", "skill://hub/demo"),
-                ("skills/get", "skill://hub/demo/crlf.txt"),
-                ("resources/directory/read", "skill://hub/demo/SKILL.md"),
-                ("resources/read", "skill://hub/demo"),
-            ):
-                refusal = await refused(hub, method, uri=uri)
-                assert (refusal.number, refusal.code, refusal.data["uri"]) == (-32602, "RESOURCE_NOT_FOUND", uri)
-                assert uri in refusal.text
-            for cursor in ("zzz", "", "c2tpbGw6Ly8="):
-                assert (await refused(hub, "skills/list", cursor=cursor)).number == -32602
-                where = {"uri": "skill://hub/demo", "cursor": cursor}
-                assert (await refused(hub, "resources/directory/read", **where)).number == -32602
-            assert (await refused(hub, "resources/list", cursor="zzz")).number == -32602
-            for params in ({}, {"uri": 5}, {"uri": None}, {"uri": ["skill://hub/demo/SKILL.md"]}):
-                assert (await refused(hub, "skills/get", **params)).number == -32602
-                assert (await refused(hub, "resources/directory/read", **params)).number == -32602
-            assert (await refused(hub, "skills/list", cursor=5)).number == -32602
-            # It keeps answering.
-            assert await listed(hub)
-
-    asyncio.run(journey())
+    for uri in unknown:
+        for method in ("skills/get", "resources/directory/read", "resources/read"):
+            refusal = await refused(hub, method, uri=uri)
+            assert (refusal.number, refusal.data["uri"]) == (-32602, uri), method
+    for method, uri in (
+        ("skills/get", "skill://hub/demo"),
+        ("skills/get", "skill://hub/demo/crlf.txt"),
+        ("resources/directory/read", "skill://hub/demo/SKILL.md"),
+        ("resources/read", "skill://hub/demo"),
+    ):
+        refusal = await refused(hub, method, uri=uri)
+        assert (refusal.number, refusal.code, refusal.data["uri"]) == (-32602, "RESOURCE_NOT_FOUND", uri)
+        assert uri in refusal.text
+    for cursor in ("zzz", "", "c2tpbGw6Ly8="):
+        assert (await refused(hub, "skills/list", cursor=cursor)).number == -32602
+        where = {"uri": "skill://hub/demo", "cursor": cursor}
+        assert (await refused(hub, "resources/directory/read", **where)).number == -32602
+    assert (await refused(hub, "resources/list", cursor="zzz")).number == -32602
+    for params in ({}, {"uri": 5}, {"uri": None}, {"uri": ["skill://hub/demo/SKILL.md"]}):
+        assert (await refused(hub, "skills/get", **params)).number == -32602
+        assert (await refused(hub, "resources/directory/read", **params)).number == -32602
+    assert (await refused(hub, "skills/list", cursor=5)).number == -32602
+    # It keeps answering.
+    assert await listed(hub)

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter, own_file
 from tests.server.connections import listening as served
-from tests.server.connections import piped
+from tests.server.connections import modes, piped
 from tests.server.sessions import COMMAND, command
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ async def notifications(target: Any, mode: str, changes: Mapping[str, Callable[[
     return found
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_each_change_is_sent_once_and_its_skills_are_found(
     transport: str, mode: str, hub_environment: dict[str, str], skills_dir: Path, write_skill: SkillWriter
@@ -117,7 +117,7 @@ def test_skills_installed_or_removed_by_hand_are_sent_and_indexed(
     assert asyncio.run(journey()) == (["installed"], [])
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@modes
 def test_a_disabled_or_denied_skill_is_sent_as_removed(
     mode: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:

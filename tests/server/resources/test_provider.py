@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
 from urllib.parse import quote
 
 import mcp_types
@@ -11,14 +9,12 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import WAYS, reached
+from tests.server.connections import Caller, ways
 from tests.server.skills_client import ask, bytes_of, listed, read
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 @pytest.fixture
@@ -30,42 +26,38 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
 
 
 @ways
-def test_skill_files_are_listed_and_readable_as_resources(environment: Environment, way: Any) -> None:
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            result = await ask(hub, "resources/list")
-            assert result["resources"] == [
-                {
-                    "uri": "skill://hub/demo/SKILL.md",
-                    "name": "demo",
-                    "description": "Does it well.",
-                    "mimeType": "text/markdown",
-                },
-                {
-                    "uri": "skill://hub/wild/wild-name/SKILL.md",
-                    "name": "wild-name",
-                    "description": "Has a wild name.",
-                    "mimeType": "text/markdown",
-                },
-            ]
-            assert [one["uri"] for one in result["resources"]] == await listed(hub)
-            templates = (await ask(hub, "resources/templates/list"))["resourceTemplates"]
-            assert [one["uriTemplate"] for one in templates] == ["skill://{+path}"]
-            # A media type would apply to every file.
-            assert not {"_meta", "mimeType"} & templates[0].keys()
-            for path, held in FILES.items():
-                content = await read(hub, f"skill://hub/demo/{quote(path)}")
-                assert bytes_of(content) == held, path
-                assert isinstance(content, mcp_types.TextResourceContents) == (
-                    path not in ("nul.txt", "latin.txt", "every byte.bin", "logo.svg")
-                )
-                assert content.uri == f"skill://hub/demo/{quote(path)}"
-            skill_file = await read(hub, "skill://hub/wild/wild-name/SKILL.md")
-            assert skill_file.mime_type == "text/markdown"
-            assert bytes_of(skill_file).startswith(b'---\nname: "wild-name"\n')
-            assert bytes_of(await read(hub, "skill://hub/hidden/SKILL.md"))
-            told = r"'skill://hub/demo' is a directory\. List it with resources/directory/read\.$"
-            with pytest.raises(MCPError, match=told):
-                await hub.client.read_resource("skill://hub/demo")
-
-    asyncio.run(journey())
+async def test_skill_files_are_listed_and_readable_as_resources(hub: Caller) -> None:
+    result = await ask(hub, "resources/list")
+    assert result["resources"] == [
+        {
+            "uri": "skill://hub/demo/SKILL.md",
+            "name": "demo",
+            "description": "Does it well.",
+            "mimeType": "text/markdown",
+        },
+        {
+            "uri": "skill://hub/wild/wild-name/SKILL.md",
+            "name": "wild-name",
+            "description": "Has a wild name.",
+            "mimeType": "text/markdown",
+        },
+    ]
+    assert [one["uri"] for one in result["resources"]] == await listed(hub)
+    templates = (await ask(hub, "resources/templates/list"))["resourceTemplates"]
+    assert [one["uriTemplate"] for one in templates] == ["skill://{+path}"]
+    # A media type would apply to every file.
+    assert not {"_meta", "mimeType"} & templates[0].keys()
+    for path, held in FILES.items():
+        content = await read(hub, f"skill://hub/demo/{quote(path)}")
+        assert bytes_of(content) == held, path
+        assert isinstance(content, mcp_types.TextResourceContents) == (
+            path not in ("nul.txt", "latin.txt", "every byte.bin", "logo.svg")
+        )
+        assert content.uri == f"skill://hub/demo/{quote(path)}"
+    skill_file = await read(hub, "skill://hub/wild/wild-name/SKILL.md")
+    assert skill_file.mime_type == "text/markdown"
+    assert bytes_of(skill_file).startswith(b'---\nname: "wild-name"\n')
+    assert bytes_of(await read(hub, "skill://hub/hidden/SKILL.md"))
+    told = r"'skill://hub/demo' is a directory\. List it with resources/directory/read\.$"
+    with pytest.raises(MCPError, match=told):
+        await hub.client.read_resource("skill://hub/demo")

@@ -18,14 +18,12 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from tests.conftest import SkillWriter, put_file
 from tests.server.bearers import add_token, bearer
-from tests.server.connections import WAYS, listening, piped
+from tests.server.connections import listening, piped, ways
 
 pytestmark = pytest.mark.slow
 
 _LONG = 30
 BODY, GUIDE, OTHER = (f"skill://hub/{file}" for file in ("pdf/SKILL.md", "pdf/references/guide.md", "csv/SKILL.md"))
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 class Subscriber:

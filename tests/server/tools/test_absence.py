@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Said, reached
+from tests.server.connections import Said, reached, ways
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def asked(way: tuple[str, str], environment: Environment, *calls: tuple[str, dic
     return asyncio.run(go())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@ways
 def test_an_empty_search_names_the_cause_but_no_path_over_http(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
 ) -> None:

@@ -8,12 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.server.connections import WAYS, Caller, Said, reached
+from tests.server.connections import Caller, Said, modes, reached, ways
 
-pytestmark = pytest.mark.slow
-
-ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
@@ -99,7 +96,7 @@ def test_a_session_continues_after_a_restart(way: tuple[str, str], environment: 
 
 @modes
 @pytest.mark.acceptance("S1-26", "S1-28")
-def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
+async def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
     mode: str, environment: dict[str, str], project: Path, tmp_path: Path
 ) -> None:
     write(project, "a/deep", "é" * 20_000, mtime=1_000)
@@ -108,55 +105,52 @@ def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
     (project / "link" / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
     (project / "secret").write_text("The key.", encoding="utf-8")
 
-    async def journey() -> None:
-        async with reached(("http", mode), environment) as hub:
-            begun = await hub.call("agents_context")
-            assert "Instructions from: AGENTS.md\nRules of the root." in begun.text
-            said = await hub.call("agents_resolve", path="a/deep/x.py")
-            named = [file["path"] for file in said.structured["files"]]
-            assert named == ["a/AGENTS.md", "a/deep/AGENTS.md"]
-            # A reported path is accepted, and its file counts as reported.
-            assert await told(hub, named[0]) == []
-            assert (await hub.call("agents_read", path=named[0])).text == (
-                '<agents_context scope="path">\nInstructions from: a/AGENTS.md\nRules of a.\n</agents_context>'
+    async with reached(("http", mode), environment) as hub:
+        begun = await hub.call("agents_context")
+        assert "Instructions from: AGENTS.md\nRules of the root." in begun.text
+        said = await hub.call("agents_resolve", path="a/deep/x.py")
+        named = [file["path"] for file in said.structured["files"]]
+        assert named == ["a/AGENTS.md", "a/deep/AGENTS.md"]
+        # A reported path is accepted, and its file counts as reported.
+        assert await told(hub, named[0]) == []
+        assert (await hub.call("agents_read", path=named[0])).text == (
+            '<agents_context scope="path">\nInstructions from: a/AGENTS.md\nRules of a.\n</agents_context>'
+        )
+        # A long one comes in pieces.
+        piece = (await hub.call("agents_read", path=named[1])).text
+        assert "<note>a/deep/AGENTS.md has 40,000 bytes: go on with offset=32768</note>" in piece
+        rest = (await hub.call("agents_read", path=named[1], offset=32_768)).text
+        assert (piece + rest).count("é") == 20_000
+        assert "<note>" not in rest
+        # A file that was read is not reported again.
+        assert "Rules of here/sub." in (await hub.call("agents_read", path="here/sub/AGENTS.md")).text
+        assert await told(hub, "here/sub/x") == []
+        # Nothing else can be read, and no answer reveals other files.
+        refused = [
+            await hub.call("agents_read", path=path)
+            for path in (
+                "secret",
+                "a",
+                "none/AGENTS.md",
+                "../AGENTS.md",
+                "link/AGENTS.md",
+                "a/../../AGENTS.md",
+                f"{tmp_path}/AGENTS.md",
+                f"{project}/AGENTS.md",
             )
-            # A long one comes in pieces.
-            piece = (await hub.call("agents_read", path=named[1])).text
-            assert "<note>a/deep/AGENTS.md has 40,000 bytes: go on with offset=32768</note>" in piece
-            rest = (await hub.call("agents_read", path=named[1], offset=32_768)).text
-            assert (piece + rest).count("é") == 20_000
-            assert "<note>" not in rest
-            # A file that was read is not reported again.
-            assert "Rules of here/sub." in (await hub.call("agents_read", path="here/sub/AGENTS.md")).text
-            assert await told(hub, "here/sub/x") == []
-            # Nothing else can be read, and no answer reveals other files.
-            refused = [
-                await hub.call("agents_read", path=path)
-                for path in (
-                    "secret",
-                    "a",
-                    "none/AGENTS.md",
-                    "../AGENTS.md",
-                    "link/AGENTS.md",
-                    "a/../../AGENTS.md",
-                    f"{tmp_path}/AGENTS.md",
-                    f"{project}/AGENTS.md",
+        ]
+        assert {one.code for one in refused} == {"INVALID_ARGUMENT"}
+        assert len({one.text for one in refused[:6]}) == len({one.text for one in refused[6:]}) == 1
+        assert str(project) not in refused[-1].text
+        assert "outside" in (await hub.call("agents_resolve", path="../x")).text
+        # The client's checkout is elsewhere: an absolute path must not look like "nothing applies".
+        for tool in ("agents_resolve", "agents_read"):
+            for path in (str(project / "a"), str(tmp_path)):
+                absolute = await hub.call(tool, path=path)
+                assert absolute.text == (
+                    "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are given."
                 )
-            ]
-            assert {one.code for one in refused} == {"INVALID_ARGUMENT"}
-            assert len({one.text for one in refused[:6]}) == len({one.text for one in refused[6:]}) == 1
-            assert str(project) not in refused[-1].text
-            assert "outside" in (await hub.call("agents_resolve", path="../x")).text
-            # The client's checkout is elsewhere: an absolute path must not look like "nothing applies".
-            for tool in ("agents_resolve", "agents_read"):
-                for path in (str(project / "a"), str(tmp_path)):
-                    absolute = await hub.call(tool, path=path)
-                    assert absolute.text == (
-                        "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are given."
-                    )
-            for offset in (1, 40_000, 99_999):
-                beyond = await hub.call("agents_read", path=named[1], offset=offset)
-                assert beyond.code == "INVALID_ARGUMENT"
-                assert "the offset that the last answer named" in beyond.text
-
-    asyncio.run(journey())
+        for offset in (1, 40_000, 99_999):
+            beyond = await hub.call("agents_read", path=named[1], offset=offset)
+            assert beyond.code == "INVALID_ARGUMENT"
+            assert "the offset that the last answer named" in beyond.text

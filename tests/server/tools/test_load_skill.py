@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, reached
+from tests.server.connections import reached, ways
 from tests.server.sessions import ask, call, in_process
+
+pytestmark = pytest.mark.anyio
 
 Environment = dict[str, str]
 
@@ -56,15 +58,12 @@ def test_an_unknown_name_gets_suggestions(hub_environment: Environment, write_sk
 
 
 @pytest.mark.acceptance("S2-26")
-def test_the_body_is_read_from_the_current_file(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    async def go() -> None:
-        async with in_process(hub_environment) as client:
-            write_skill("one", body="first\n")
-            assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "first\n"
-            write_skill("one", body="second\n")
-            assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "second\n"
-
-    asyncio.run(go())
+async def test_the_body_is_read_from_the_current_file(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    async with in_process(hub_environment) as client:
+        write_skill("one", body="first\n")
+        assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "first\n"
+        write_skill("one", body="second\n")
+        assert (await call(client, "load_skill", skill_name="one")).json["instructions"] == "second\n"
 
 
 def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, write_skill: SkillWriter) -> None:
@@ -93,8 +92,8 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
     assert whole.text.startswith("INVALID_ARGUMENT: part is 2, but 'short-one' has one part. ")
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
+@ways
+async def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
 ) -> None:
     """Two roots of one source: over HTTP, without paths, only the URI names the skill of the second."""
@@ -103,19 +102,16 @@ def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
         write_skill("dup", f"Is of the {root.name}.", body=root.name, files={"a.md": root.name}, root=root)
     environment = {**hub_environment, "SKILLS_DIR": os.pathsep.join(map(str, roots)), "SKILLHUB_TOOLS": "core,skill"}
 
-    async def go() -> None:
-        async with reached(way, environment) as client:
-            for uri, name, root in (("skill://hub/dup", "dup", "first"), ("skill://hub-2/dup",) * 2 + ("second",)):
-                loaded = (await client.call("load_skill", skill_name=uri)).json
-                assert (loaded["name"], loaded["instructions"], loaded["uri"]) == (name, root, uri)
-                for handle in (uri, f"{uri}/SKILL.md"):
-                    read = await client.call("read_skill_file", skill_name=handle, file_path="a.md")
-                    assert read.json["content"] == root
-                told = (await client.call("Skill", skill=uri)).text
-                assert f"# Skill: {name}\n\n{root}" in told
-                assert (str(tmp_path) in told) == (way[0] == "stdio")
-            unknown = await client.call("load_skill", skill_name="skill://hub-3/dup")
-            assert unknown.text.startswith("SKILL_NOT_FOUND: No skill is named 'skill://hub-3/dup'")
-            assert str(tmp_path) not in unknown.text
-
-    asyncio.run(go())
+    async with reached(way, environment) as client:
+        for uri, name, root in (("skill://hub/dup", "dup", "first"), ("skill://hub-2/dup",) * 2 + ("second",)):
+            loaded = (await client.call("load_skill", skill_name=uri)).json
+            assert (loaded["name"], loaded["instructions"], loaded["uri"]) == (name, root, uri)
+            for handle in (uri, f"{uri}/SKILL.md"):
+                read = await client.call("read_skill_file", skill_name=handle, file_path="a.md")
+                assert read.json["content"] == root
+            told = (await client.call("Skill", skill=uri)).text
+            assert f"# Skill: {name}\n\n{root}" in told
+            assert (str(tmp_path) in told) == (way[0] == "stdio")
+        unknown = await client.call("load_skill", skill_name="skill://hub-3/dup")
+        assert unknown.text.startswith("SKILL_NOT_FOUND: No skill is named 'skill://hub-3/dup'")
+        assert str(tmp_path) not in unknown.text

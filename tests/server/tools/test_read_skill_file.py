@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.sessions import Answer, ask, call, in_process
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
+
+pytestmark = pytest.mark.anyio
 
 Environment = dict[str, str]
 
@@ -28,7 +29,7 @@ def test_a_file_in_a_subdirectory_is_returned(hub_environment: Environment, writ
 
 
 @pytest.mark.acceptance("S2-28", "S2-29", "S2-30", "S2-31")
-def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path: Path) -> None:
+async def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path: Path) -> None:
     directory = plant(tmp_path / "planted")
     (directory / "SKILL.md").write_text("---\nname: a\ndescription: d\n---\n", encoding="utf-8")
     environment = {**hub_environment, "SKILLS_DIR": str(directory.parent)}
@@ -38,18 +39,13 @@ def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path
         *((hostile.path, "FILE_NOT_FOUND") for hostile in NEVER_DECODED),
     ]
 
-    async def go() -> None:
-        async with in_process(environment) as client:
-            for path, code in expected:
-                answer = await call(client, "read_skill_file", skill_name="a", file_path=path)
-                assert SECRET not in answer.text
-                # Too long, half a character or a NUL: refused before the hub.
-                is_no_path = len(path) > 1024 or any(
-                    letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in path
-                )
-                assert answer.code == ("INVALID_ARGUMENT" if is_no_path else code), path
-
-    asyncio.run(go())
+    async with in_process(environment) as client:
+        for path, code in expected:
+            answer = await call(client, "read_skill_file", skill_name="a", file_path=path)
+            assert SECRET not in answer.text
+            # Too long, half a character or a NUL: refused before the hub.
+            is_no_path = len(path) > 1024 or any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in path)
+            assert answer.code == ("INVALID_ARGUMENT" if is_no_path else code), path
 
 
 @pytest.mark.acceptance("S2-32")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import caller, listening
+from tests.server.connections import caller, listening, modes
 from tests.server.sessions import Answer, ask, http_server, in_process, over_stdio
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 
@@ -92,8 +92,8 @@ def test_a_command_cannot_read_other_skills_or_hub_files(
     assert len(answer["stderr"].splitlines()) == len(paths)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http_files_of_a_session_are_private_and_paths_hidden(
+@modes
+async def test_over_http_files_of_a_session_are_private_and_paths_hidden(
     running: Environment, write_skill: SkillWriter, mode: str
 ) -> None:
     # The second file name is neither UTF-8 nor one line.
@@ -101,17 +101,14 @@ def test_over_http_files_of_a_session_are_private_and_paths_hidden(
     write_skill("one", files={"write.py": code})
     environment = {**running, "--enable-run-over-http": "1", "--allow-anonymous": "1"}
 
-    async def journey() -> None:
-        with listening(environment) as url:
-            async with caller(url, mode) as hub, caller(url, mode) as other:
-                args = ["write.py", "{output_dir}/a.csv"]
-                wrote = await hub.call("run_skill_command", skill_name="one", command="python", args=args)
-                assert wrote.structured["files"] == ["a.csv", r"a.csv\udcff\n&lt;x>"], wrote
-                assert "output_dir" not in wrote.structured
-                reading: dict[str, Any] = {"skill_name": "one", "command": "cat", "args": ["{output_dir}/a.csv"]}
-                assert (await hub.call("run_skill_command", **reading)).structured["stdout"] == "a,b"
-                assert (await other.call("run_skill_command", **reading)).structured["exit_code"] == 1
-                named = await hub.call("run_skill_command", skill_name="one", command="ls", output_dir="/tmp/x")
-                assert (named.code, "is no relative path" in named.text) == ("INVALID_ARGUMENT", True)
-
-    asyncio.run(journey())
+    with listening(environment) as url:
+        async with caller(url, mode) as hub, caller(url, mode) as other:
+            args = ["write.py", "{output_dir}/a.csv"]
+            wrote = await hub.call("run_skill_command", skill_name="one", command="python", args=args)
+            assert wrote.structured["files"] == ["a.csv", r"a.csv\udcff\n&lt;x>"], wrote
+            assert "output_dir" not in wrote.structured
+            reading: dict[str, Any] = {"skill_name": "one", "command": "cat", "args": ["{output_dir}/a.csv"]}
+            assert (await hub.call("run_skill_command", **reading)).structured["stdout"] == "a,b"
+            assert (await other.call("run_skill_command", **reading)).structured["exit_code"] == 1
+            named = await hub.call("run_skill_command", skill_name="one", command="ls", output_dir="/tmp/x")
+            assert (named.code, "is no relative path" in named.text) == ("INVALID_ARGUMENT", True)
