@@ -14,7 +14,6 @@ from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import process_owner
-from skillhub_mcp.policy.tool_actions import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.server.callers import caller_name
 from skillhub_mcp.server.error_responses import ErrorHandlingMiddleware
 from skillhub_mcp.server.middleware.client_project import ClientProjectMiddleware
@@ -49,7 +48,6 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
 
     sessions = Sessions(
         options.transport,
-        tools=SESSION_TOOLS,
         stateless=options.stateless,
         agreements=SharedAgreements(options.agreements) if options.agreements else None,
         is_kept=keeps_output_of,
@@ -78,7 +76,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             caller=process_owner if over_stdio else caller_name,
             stateless=options.stateless,
         ),
-        ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS),
+        ErrorHandlingMiddleware(options.error_style),
     ]
     if options.client is not None:
         middleware.append(ClientProjectMiddleware(hub, options.client))

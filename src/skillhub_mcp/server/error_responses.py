@@ -7,7 +7,7 @@ anything else sees it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -28,6 +28,7 @@ from skillhub_mcp.errors import (
     SkillNotFound,
     ToolNotFound,
 )
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS
 from skillhub_mcp.sanitize import path_for_model, refuse_nul
 from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, Next, ReadResource
 from skillhub_mcp.server.options import ErrorStyle
@@ -106,14 +107,10 @@ _MAX_PROBLEMS = 8
 
 
 class ErrorHandlingMiddleware(Middleware):
-    """Reports a failed call as a tool result or as a JSON-RPC error, with the text of its `SkillHubError`.
+    """Reports a failed call as a tool result or as a JSON-RPC error, with the text of its `SkillHubError`."""
 
-    `known_tools` are all tools that a server of this package can have, whether this one has them or not.
-    """
-
-    def __init__(self, style: ErrorStyle, *, known_tools: Collection[str]) -> None:
+    def __init__(self, style: ErrorStyle) -> None:
         self._style = style
-        self._known_tools = known_tools
 
     async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         try:
@@ -157,7 +154,7 @@ class ErrorHandlingMiddleware(Middleware):
     async def _tool_not_found(self, context: CallTool) -> ToolNotFound:
         name, client = context.message.name[:_SHOWN_NAME], context.fastmcp_context
         tools = [] if client is None else [tool.name for tool in await client.fastmcp.list_tools(run_middleware=False)]
-        known = name in self._known_tools
+        known = name in TOOL_ACTIONS  # on another server
         return ToolNotFound(name, tools=tools, near=[] if known else near_names(name, tools, limit=2), known=known)
 
 

@@ -38,7 +38,7 @@ def called_by(client_id: str | None, name: str) -> Iterator[None]:
 
 
 def test_another_callers_handle_starts_a_new_session() -> None:
-    sessions = Sessions("http", tools=())
+    sessions = Sessions("http")
     session = Session(granted=frozenset({Grant(Action.LOAD, "/a")}))
     running = _CURRENT.set(session)
     try:

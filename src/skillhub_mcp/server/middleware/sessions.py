@@ -29,7 +29,7 @@ from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
-from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.tool_actions import SESSION_TOOLS, Action
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.error_responses import known_cause
 from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, ListTools, Next, ReadResource
@@ -110,21 +110,19 @@ _CURRENT: ContextVar[Session] = ContextVar("skillhub_session")
 class Sessions(Middleware):
     """The sessions of one server: each call is answered within its own. Thread-safe.
 
-    `tools` are those whose answers depend on the session. `agreements` are those of all worker processes, and `is_kept`
-    says whether any process has kept something for the session of a key.
+    `agreements` are those of all worker processes, and `is_kept` says whether any process has kept something for the
+    session of a key.
     """
 
     def __init__(
         self,
         transport: Transport,
         *,
-        tools: Collection[str],
         stateless: bool = False,
         agreements: SharedAgreements | None = None,
         is_kept: Callable[[tuple[str, ...]], bool] = lambda _: False,
     ) -> None:
         self._only = Session() if transport == "stdio" else None
-        self._tools = frozenset(tools)
         self._stateless = stateless
         self._agreements = agreements
         self._is_kept = is_kept
@@ -160,10 +158,10 @@ class Sessions(Middleware):
         client = context.fastmcp_context
         if self._only is not None or client is None or not self._needs_handle(client):
             return tools
-        return [_with_session_argument(tool) if tool.name in self._tools else tool for tool in tools]
+        return [_with_session_argument(tool) if tool.name in SESSION_TOOLS else tool for tool in tools]
 
     async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
-        if context.message.name not in self._tools:
+        if context.message.name not in SESSION_TOOLS:
             return await self._within(context, None, call_next)
 
         async def keeping(context: CallTool) -> Any:
