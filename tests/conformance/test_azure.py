@@ -16,8 +16,7 @@ from urllib.request import Request, urlopen
 import pytest
 from tests import installs
 from tests.conftest import SkillWriter
-from tests.server.processes import serving
-from tests.server.sessions import command
+from tests.server.sessions import command, serving
 from tests.store.test_over_http import until_ready
 from tests.store.test_several_publishers import publish_at_once
 

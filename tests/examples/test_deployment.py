@@ -23,7 +23,7 @@ import yaml
 from tests.conftest import SkillWriter
 from tests.examples.dockerfile import CONTAINER, environment_of, of, stages
 from tests.server.bearers import add_token, knock
-from tests.server.processes import serving
+from tests.server.sessions import serving
 
 from skillhub_mcp.bootstrap.server import http_options
 from skillhub_mcp.cli.arguments import setting_options

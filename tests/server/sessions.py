@@ -67,44 +67,73 @@ async def over_stdio(environment: Mapping[str, str], *arguments: str) -> AsyncIt
         yield client
 
 
+@dataclass
+class Process:
+    """A server process that listens at `url`. `said` has its stderr so far, and all of it once the process has ended."""
+
+    process: subprocess.Popen[str]
+    url: str
+    said: list[str]
+
+    def ended(self) -> int:
+        """Wait for its end and return its code."""
+        return self.process.wait(timeout=120)
+
+    @property
+    def children(self) -> list[int]:
+        """The worker processes of this server."""
+        found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        return [pid for pid in map(int, found.split()) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 @contextmanager
-def http_server(
-    environment: Mapping[str, str],
-    *arguments: str,
-    command: Sequence[str] = COMMAND,
-    cwd: Path | None = None,
-    said: list[str] | None = None,
-) -> Iterator[str]:
-    """The address of a server process over HTTP on a free port; `said` collects the lines of its stderr."""
+def serving(
+    environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND, cwd: Path | None = None
+) -> Iterator[Process]:
+    """A server process over HTTP on a free port; it is killed at the end if still running."""
     process = subprocess.Popen(
         [*command, "--transport", "http", "--port", "0", *arguments_from(environment), *arguments],
-        env={**environment, "LOG_LEVEL": "INFO"},
+        env=dict(environment),
         cwd=cwd,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
     )
     assert process.stderr is not None
-    said = [] if said is None else said
-    # The server drops output if stderr is closed.
-    hearing = threading.Thread(target=said.extend, args=(process.stderr,))
+    server = Process(process, "", [])
+    # The server drops output if nothing reads its stderr.
+    hearing = threading.Thread(target=server.said.extend, args=(process.stderr,))
     try:
         for line in process.stderr:
-            said.append(line)
-            found = re.search(r"Serving MCP at (http://\S+)/mcp", line)
-            if found:
+            server.said.append(line)
+            if found := re.search(r"Serving MCP at (\S+)", line):
+                server.url = found[1]
                 break
-        else:
-            raise AssertionError("".join(said))
+        assert server.url, "".join(server.said)
         hearing.start()
-        yield found[1]
+        yield server
+        # Read the output of its children to the end too.
+        process.wait(timeout=120)
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        process.kill()
+        process.wait()
         if hearing.is_alive():
             hearing.join()
         process.stderr.close()
+
+
+@contextmanager
+def http_server(
+    environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND, cwd: Path | None = None
+) -> Iterator[str]:
+    """The address of a server process over HTTP, which ends with the block."""
+    with serving(environment, *arguments, command=command, cwd=cwd) as server:
+        try:
+            yield server.url.removesuffix("/mcp")
+        finally:
+            server.process.terminate()
 
 
 def shell(environment: Mapping[str, str], *arguments: str) -> str:

@@ -21,7 +21,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT
 from tests.server.connections import listening, reached, ways
-from tests.server.processes import serving
+from tests.server.sessions import serving
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]

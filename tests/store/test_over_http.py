@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.fakes.object_storage import ObjectStorage
 from tests.server.bearers import add_token, bearer, knock
-from tests.server.processes import serving
-from tests.server.sessions import command
+from tests.server.sessions import command, serving
 
 from skillhub_mcp.store.tables import Target
 

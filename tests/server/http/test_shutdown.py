@@ -6,37 +6,39 @@ import asyncio
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 import mcp
 import mcp_types
 import pytest
-from starlette.types import Message, Receive, Scope, Send
 from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import ACCEPT, INITIALIZE
-from tests.server.connections import caller, modes
-from tests.server.processes import Process, serving
-
-from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown
+from tests.server.connections import caller
+from tests.server.sessions import serving
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="a process there is not told to stop but killed"),
     pytest.mark.slow,
+    pytest.mark.anyio,
 ]
 
 # Reports its start, and ends when released.
 WAITING = "import sys\nopen(sys.argv[1], 'w').close()\nprint(open(sys.argv[2]).read())\n"
+RULES = """{"permissions": {"others": "confirm", "allow": [
+    {"tool": "run_skill_command", "skill_name": "slow"}, {"tool": "load_skill", "skill_name": "slow"}
+]}}"""
 
 
 @pytest.fixture
-def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
+def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
     write_skill("slow", files={"wait.py": WAITING})
+    write_skill("alpha")
+    rules = tmp_path / "rules.json"
+    rules.write_text(RULES, encoding="utf-8")
     return {
         **hub_environment,
+        **own_rules(rules),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{hub_environment['PATH']}",
         # The command waits at a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
@@ -46,107 +48,70 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
     }
 
 
-@contextmanager
-def waiting_stream(server: Process) -> Iterator[httpx2.Response]:
-    """A stream of the 2025-11-25 protocol that waits for events."""
-    with httpx2.Client(timeout=60) as http:
-        session = http.post(server.url, json=INITIALIZE, headers=ACCEPT).headers["mcp-session-id"]
-        with http.stream("GET", server.url, headers={**ACCEPT, "mcp-session-id": session}) as stream:
-            yield stream
+async def answer_in_flight(url: str, mode: str, begun: Path, go_on: Path) -> str:
+    """Call a command that ends once `go_on` is written, and return what it printed."""
+    async with caller(url, mode) as hub:
+        # Otherwise the client requests the tool's schema after the server has stopped.
+        await hub.look()
+        args = ["wait.py", str(begun), str(go_on)]
+        said = await hub.call("run_skill_command", skill_name="slow", command="python", args=args)
+        return str(said.structured["stdout"])
 
 
-@modes
-def test_a_call_in_flight_is_answered(environment: dict[str, str], tmp_path: Path, mode: str) -> None:
-    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
-    os.mkfifo(begun)
-    os.mkfifo(go_on)
-
-    def stop_while_it_runs(server: Process) -> None:
-        with waiting_stream(server) as stream:
-            begun.read_bytes()
-            server.process.send_signal(signal.SIGTERM)
-            # It ends once the server is stopping.
-            list(stream.iter_lines())
-        go_on.write_text("the answer", encoding="utf-8")
-
-    async def asked(server: Process) -> str:
-        async with caller(server.url, mode) as hub:
-            # Otherwise the client requests the tool's schema after the server has stopped.
-            await hub.look()
-            stopping = threading.Thread(target=stop_while_it_runs, args=(server,))
-            stopping.start()
-            try:
-                args = ["wait.py", str(begun), str(go_on)]
-                said = await hub.call("run_skill_command", skill_name="slow", command="python", args=args)
-                return str(said.structured["stdout"])
-            finally:
-                stopping.join()
-
-    with serving(environment) as server:
-        assert "the answer" in asyncio.run(asked(server))
-        assert server.ended() == 0
-    assert "Traceback" not in "".join(server.said)
+async def lines_of_a_stream(url: str) -> None:
+    """Read a stream of the 2025-11-25 protocol to its end."""
+    async with httpx2.AsyncClient(timeout=60) as http:
+        session = (await http.post(url, json=INITIALIZE, headers=ACCEPT)).headers["mcp-session-id"]
+        async with http.stream("GET", url, headers={**ACCEPT, "mcp-session-id": session}) as stream:
+            async for _ in stream.aiter_lines():
+                pass
 
 
-def test_a_listening_client_gets_the_end_of_its_stream(environment: dict[str, str]) -> None:
-    async def listened(server: Process) -> int:
-        async with mcp.Client(server.url) as client, client.listen(resources_list_changed=True) as subscription:
-            server.process.send_signal(signal.SIGTERM)
-            return len([event async for event in subscription])
-
-    with serving(environment) as server:
-        # A lost subscription raises.
-        assert asyncio.run(listened(server)) == 0
-        assert server.ended() == 0
-    assert "ERROR" not in "".join(server.said)
+async def events_of_a_subscription(url: str, listening: asyncio.Event) -> int:
+    """Count the events of a stream of the 2026-07-28 protocol up to its end; a lost one raises."""
+    async with mcp.Client(url) as client, client.listen(resources_list_changed=True) as subscription:
+        listening.set()
+        return len([event async for event in subscription])
 
 
-def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(
+async def code_of_a_question(url: str, asked: asyncio.Event) -> str | None:
+    """Load a skill that needs the consent of a user, who never replies."""
+
+    async def wait(*_: object) -> mcp_types.ElicitResult:
+        asked.set()
+        return await asyncio.Future()
+
+    async with caller(url, "legacy", elicitation_callback=wait) as hub:
+        await hub.look()
+        return (await hub.call("load_skill", skill_name="alpha")).code
+
+
+async def test_a_stopping_server_answers_calls_ends_streams_and_gives_up_questions(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    rules = tmp_path / "rules.json"
-    rules.write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
-
-    async def asked(server: Process) -> str | None:
-        async def stop(*_: object) -> mcp_types.ElicitResult:
-            server.process.send_signal(signal.SIGTERM)
-            return await asyncio.Future()
-
-        async with caller(server.url, "legacy", elicitation_callback=stop) as hub:
-            await hub.look()
-            return (await hub.call("load_skill", skill_name="slow")).code
-
-    with serving({**environment, **own_rules(rules)}) as server:
-        assert asyncio.run(asked(server)) == "CONFIRMATION_REQUIRED"
+    pipes = {(mode, use): tmp_path / f"{mode}-{use}" for mode in ("auto", "legacy") for use in ("begun", "go-on")}
+    for pipe in pipes.values():
+        os.mkfifo(pipe)
+    listening, asked = asyncio.Event(), asyncio.Event()
+    with serving(environment) as server:
+        calls = [
+            asyncio.ensure_future(answer_in_flight(server.url, mode, pipes[mode, "begun"], pipes[mode, "go-on"]))
+            for mode in ("auto", "legacy")
+        ]
+        stream = asyncio.ensure_future(lines_of_a_stream(server.url))
+        subscription = asyncio.ensure_future(events_of_a_subscription(server.url, listening))
+        question = asyncio.ensure_future(code_of_a_question(server.url, asked))
+        for mode in ("auto", "legacy"):
+            await asyncio.to_thread(pipes[mode, "begun"].read_bytes)
+        await listening.wait()
+        await asked.wait()
+        server.process.send_signal(signal.SIGTERM)
+        # These end once the server is stopping.
+        await stream
+        assert await subscription == 0
+        assert await question == "CONFIRMATION_REQUIRED"
+        for mode, call in zip(("auto", "legacy"), calls, strict=True):
+            await asyncio.to_thread(pipes[mode, "go-on"].write_text, "the answer")
+            assert "the answer" in await call
         assert server.ended() == 0
-    assert "ERROR" not in "".join(server.said)
-
-
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_request_beyond_the_grace_period_is_cut_off_for_a_retry(begun: bool) -> None:
-    sent: list[Message] = []
-    reached = asyncio.Event()
-
-    async def never_ends(_: Scope, __: Receive, send: Send) -> None:
-        if begun:
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-        reached.set()
-        await asyncio.Event().wait()
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def journey() -> None:
-        app = DisconnectOnShutdown(never_ends, end_waiting=lambda: None)
-        answering = asyncio.ensure_future(app({"type": "http", "method": "POST"}, receive, send))
-        await reached.wait()
-        app.stop()
-        answering.cancel()
-        await answering
-
-    asyncio.run(journey())
-    # A started answer breaks off: with a clean end it would look complete.
-    assert [message.get("status") for message in sent] == ([200] if begun else [503, None])
+    assert not [line for line in server.said if "ERROR" in line or "Traceback" in line]

@@ -20,7 +20,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import SkillWriter
 from tests.server.connections import Caller
-from tests.server.processes import Process, serving
+from tests.server.sessions import Process, serving
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc"),
