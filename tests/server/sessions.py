@@ -69,7 +69,7 @@ async def over_stdio(environment: Mapping[str, str], *arguments: str) -> AsyncIt
 
 @dataclass
 class Process:
-    """A server process that listens at `url`. `said` has its stderr so far, and all of it once the process has ended."""
+    """A server process that listens at `url`. `said` has its stderr, all of it once it has ended."""
 
     process: subprocess.Popen[str]
     url: str

@@ -25,20 +25,13 @@ pytestmark = [
 
 # Reports its start, and ends when released.
 WAITING = "import sys\nopen(sys.argv[1], 'w').close()\nprint(open(sys.argv[2]).read())\n"
-RULES = """{"permissions": {"others": "confirm", "allow": [
-    {"tool": "run_skill_command", "skill_name": "slow"}, {"tool": "load_skill", "skill_name": "slow"}
-]}}"""
 
 
 @pytest.fixture
-def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
+def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
     write_skill("slow", files={"wait.py": WAITING})
-    write_skill("alpha")
-    rules = tmp_path / "rules.json"
-    rules.write_text(RULES, encoding="utf-8")
     return {
         **hub_environment,
-        **own_rules(rules),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{hub_environment['PATH']}",
         # The command waits at a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
@@ -74,25 +67,11 @@ async def events_of_a_subscription(url: str, listening: asyncio.Event) -> int:
         return len([event async for event in subscription])
 
 
-async def code_of_a_question(url: str, asked: asyncio.Event) -> str | None:
-    """Load a skill that needs the consent of a user, who never replies."""
-
-    async def wait(*_: object) -> mcp_types.ElicitResult:
-        asked.set()
-        return await asyncio.Future()
-
-    async with caller(url, "legacy", elicitation_callback=wait) as hub:
-        await hub.look()
-        return (await hub.call("load_skill", skill_name="alpha")).code
-
-
-async def test_a_stopping_server_answers_calls_ends_streams_and_gives_up_questions(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_stopping_server_answers_calls_and_ends_streams(environment: dict[str, str], tmp_path: Path) -> None:
     pipes = {(mode, use): tmp_path / f"{mode}-{use}" for mode in ("auto", "legacy") for use in ("begun", "go-on")}
     for pipe in pipes.values():
         os.mkfifo(pipe)
-    listening, asked = asyncio.Event(), asyncio.Event()
+    listening = asyncio.Event()
     with serving(environment) as server:
         calls = [
             asyncio.ensure_future(answer_in_flight(server.url, mode, pipes[mode, "begun"], pipes[mode, "go-on"]))
@@ -100,18 +79,33 @@ async def test_a_stopping_server_answers_calls_ends_streams_and_gives_up_questio
         ]
         stream = asyncio.ensure_future(lines_of_a_stream(server.url))
         subscription = asyncio.ensure_future(events_of_a_subscription(server.url, listening))
-        question = asyncio.ensure_future(code_of_a_question(server.url, asked))
         for mode in ("auto", "legacy"):
             await asyncio.to_thread(pipes[mode, "begun"].read_bytes)
         await listening.wait()
-        await asked.wait()
         server.process.send_signal(signal.SIGTERM)
         # These end once the server is stopping.
         await stream
         assert await subscription == 0
-        assert await question == "CONFIRMATION_REQUIRED"
         for mode, call in zip(("auto", "legacy"), calls, strict=True):
             await asyncio.to_thread(pipes[mode, "go-on"].write_text, "the answer")
             assert "the answer" in await call
         assert server.ended() == 0
     assert not [line for line in server.said if "ERROR" in line or "Traceback" in line]
+
+
+async def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
+    with serving({**environment, **own_rules(rules)}) as server:
+
+        async def stop(*_: object) -> mcp_types.ElicitResult:
+            server.process.send_signal(signal.SIGTERM)
+            return await asyncio.Future()
+
+        async with caller(server.url, "legacy", elicitation_callback=stop) as hub:
+            await hub.look()
+            assert (await hub.call("load_skill", skill_name="slow")).code == "CONFIRMATION_REQUIRED"
+        assert server.ended() == 0
+    assert "ERROR" not in "".join(server.said)

@@ -103,14 +103,14 @@ async def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
     environment = {**hub_environment, "SKILLS_DIR": os.pathsep.join(map(str, roots)), "SKILLHUB_TOOLS": "core,skill"}
 
     async with reached(way, environment) as client:
-        for uri, name, root in (("skill://hub/dup", "dup", "first"), ("skill://hub-2/dup",) * 2 + ("second",)):
+        for uri, name, text in (("skill://hub/dup", "dup", "first"), ("skill://hub-2/dup",) * 2 + ("second",)):
             loaded = (await client.call("load_skill", skill_name=uri)).json
-            assert (loaded["name"], loaded["instructions"], loaded["uri"]) == (name, root, uri)
+            assert (loaded["name"], loaded["instructions"], loaded["uri"]) == (name, text, uri)
             for handle in (uri, f"{uri}/SKILL.md"):
                 read = await client.call("read_skill_file", skill_name=handle, file_path="a.md")
-                assert read.json["content"] == root
+                assert read.json["content"] == text
             told = (await client.call("Skill", skill=uri)).text
-            assert f"# Skill: {name}\n\n{root}" in told
+            assert f"# Skill: {name}\n\n{text}" in told
             assert (str(tmp_path) in told) == (way[0] == "stdio")
         unknown = await client.call("load_skill", skill_name="skill://hub-3/dup")
         assert unknown.text.startswith("SKILL_NOT_FOUND: No skill is named 'skill://hub-3/dup'")
