@@ -18,8 +18,7 @@ from pathlib import Path
 import httpx2
 from bench.processes import cpu_seconds, megabytes, run
 from tests.fakes.object_storage import ObjectStorage, object_storage
-from tests.server.sessions import serving
-from tests.server.sessions import COMMAND
+from tests.server.sessions import COMMAND, serving
 
 _PATIENCE = 600.0
 

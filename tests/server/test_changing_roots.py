@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import Caller, reached, ways
+from tests.server.connections import WAYS, Caller, reached
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 # Limits how long a test can hang.
@@ -30,9 +30,8 @@ async def names(client: Caller, query: str) -> list[str]:
     return [skill["name"] for skill in (await client.call("search_skills", query=query)).json["skills"]]
 
 
-@ways
-@pytest.mark.parametrize("leaves", [True, False])
-def test_a_missing_root_is_named_and_its_skills_are_still_found(
+@pytest.mark.parametrize(("way", "leaves"), [(WAYS[0], True), (WAYS[-1], False)], ids=["stdio", "http"])
+async def test_a_missing_root_is_named_and_its_skills_are_still_found(
     hub_environment: Environment,
     tmp_path: Path,
     skills_dir: Path,
@@ -64,24 +63,21 @@ def test_a_missing_root_is_named_and_its_skills_are_still_found(
     async def is_told_why(client: Caller) -> bool:
         return why in (await client.call("load_skill", skill_name="one")).text
 
-    async def follow() -> None:
-        async with reached(way, environment) as client:
-            assert await names(client, "walruses") == ["one", "two", "here"]
-            unmount()
-            await eventually(
-                lambda: notes(client), "Their skills directory is away, so these cannot be loaded now: one, two."
-            )
-            # It may have scanned before the directory was replaced.
-            await eventually(lambda: is_told_why(client), wanted=True)
-            assert sorted(await names(client, "walruses")) == ["here", "one", "two"]
-            for tool, arguments in (("load_skill", {}), ("read_skill_file", {"file_path": "notes.md"})):
-                refused = await client.call(tool, skill_name="one", **arguments)
-                assert refused.code == "ROOT_UNAVAILABLE"
-                assert why in refused.text
-                assert str(tmp_path) not in refused.text
-            assert (await client.call("load_skill", skill_name="here")).code is None
-            mount()
-            await eventually(lambda: notes(client), "")
-            assert "How to." in (await client.call("load_skill", skill_name="one")).text
-
-    asyncio.run(follow())
+    async with reached(way, environment) as client:
+        assert await names(client, "walruses") == ["one", "two", "here"]
+        unmount()
+        await eventually(
+            lambda: notes(client), "Their skills directory is away, so these cannot be loaded now: one, two."
+        )
+        # It may have scanned before the directory was replaced.
+        await eventually(lambda: is_told_why(client), wanted=True)
+        assert sorted(await names(client, "walruses")) == ["here", "one", "two"]
+        for tool, arguments in (("load_skill", {}), ("read_skill_file", {"file_path": "notes.md"})):
+            refused = await client.call(tool, skill_name="one", **arguments)
+            assert refused.code == "ROOT_UNAVAILABLE"
+            assert why in refused.text
+            assert str(tmp_path) not in refused.text
+        assert (await client.call("load_skill", skill_name="here")).code is None
+        mount()
+        await eventually(lambda: notes(client), "")
+        assert "How to." in (await client.call("load_skill", skill_name="one")).text

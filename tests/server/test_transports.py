@@ -17,7 +17,8 @@ import httpx2
 import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
-from tests.server.sessions import COMMAND, call, http_server, in_process, over_stdio
+from tests.server.connections import listening
+from tests.server.sessions import COMMAND, ask, call, http_server, in_process, over_stdio
 
 from skillhub_mcp.version import version
 
@@ -172,7 +173,7 @@ def test_the_first_answers_come_before_heavy_imports(
 
 
 @pytest.mark.acceptance("S2-62")
-@pytest.mark.parametrize("provider", ["none", "local", "auto"])
+@pytest.mark.parametrize("provider", ["local", "auto"])
 async def test_without_a_provider_nothing_leaves_the_machine(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str
 ) -> None:
@@ -232,10 +233,10 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
         "SKILLHUB_ALLOWED_ORIGINS": "https://app.example.com",
     }
     headers = {"accept": "application/json, text/event-stream"}
-    with http_server(environment) as url, httpx2.Client(timeout=20) as http:
+    with listening(environment) as url, httpx2.Client(timeout=20) as http:
 
         def status(**extra: str) -> int:
-            return http.post(f"{url}/mcp", json=INITIALIZE, headers={**headers, **extra}).status_code
+            return http.post(url, json=INITIALIZE, headers={**headers, **extra}).status_code
 
         assert status() == 200
         assert status(host="evil.example.com") == 421
@@ -247,7 +248,7 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
         def preflight(origin: str) -> httpx2.Response:
             asked = {"method": "POST", "headers": "authorization,mcp-method"}
             wishes = {f"access-control-request-{what}": wish for what, wish in asked.items()}
-            return http.options(f"{url}/mcp", headers={"origin": origin, **wishes})
+            return http.options(url, headers={"origin": origin, **wishes})
 
         allowed = preflight("https://app.example.com")
         assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"
@@ -259,15 +260,15 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
 def test_a_server_without_scans_serves_the_existing_index(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
-    async def found(*arguments: str) -> Any:
-        async with over_stdio(hub_environment, *arguments) as client:
-            return await call(client, "search_skills", query="thing PDF")
+    without = {**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}
+
+    def found(environment: Environment) -> int:
+        return len(ask(environment, "search_skills", query="thing PDF").json["skills"])
 
     write_skill("one")
-    nothing = asyncio.run(found("--skip-auto-reindex"))
+    nothing = ask(without, "search_skills", query="thing PDF")
     assert nothing.code == "INDEX_UNAVAILABLE"
     assert "skillhub --reindex" in nothing.text
-    assert len(asyncio.run(found()).json["skills"]) == 1
+    assert found(hub_environment) == 1
     write_skill("two", "Reads PDF files.")
-    assert len(asyncio.run(found("--skip-auto-reindex")).json["skills"]) == 1
-    assert len(asyncio.run(found()).json["skills"]) == 2
+    assert (found(without), found(hub_environment)) == (1, 2)

@@ -47,34 +47,25 @@ def mcp_url(client: httpx2.Client) -> str:
     return str(client.base_url.join("/mcp"))
 
 
-def test_the_root_describes_the_server_as_text_or_json_for_any_host(anonymous: httpx2.Client) -> None:
-    endpoint = mcp_url(anonymous)
+def test_the_root_describes_the_server_for_any_host(anonymous: httpx2.Client) -> None:
     for headers in ({}, BROWSER):
         page = anonymous.get("/", headers=headers)
         assert (page.status_code, page.headers["content-type"]) == (200, "text/plain; charset=utf-8")
-        assert f"skillhub connect CLIENT --http {endpoint}\n" in page.text
+        assert page.text.startswith(f"SkillHub {version()}: ")
+        assert f"skillhub connect CLIENT --http {mcp_url(anonymous)}\n" in page.text
         assert "/healthz" in page.text
-    found = anonymous.get("/", headers=JSON).json()
-    assert (found["name"], found["endpoint"], found["health"]) == ("SkillHub", endpoint, "/healthz")
-    assert (found["authentication"], found["version"]) == (None, version())
-    head = anonymous.head("/", headers=JSON)
-    assert (head.status_code, head.content, head.headers["content-type"]) == (200, b"", "application/json")
     # Load balancers use other host names; an invalid name is not repeated.
-    assert anonymous.get("/", headers={**JSON, "host": "10.0.0.5"}).json()["endpoint"] == "http://10.0.0.5/mcp"
-    assert anonymous.get("/", headers={**JSON, "host": "<script>"}).json()["endpoint"] == "/mcp"
+    assert "endpoint  http://10.0.0.5/mcp\n" in anonymous.get("/", headers={"host": "10.0.0.5"}).text
+    assert "endpoint  /mcp\n" in anonymous.get("/", headers={"host": "<script>"}).text
 
 
-def test_a_server_with_tokens_shows_strangers_neither_skills_nor_version(
-    asking: httpx2.Client,
-) -> None:
-    page, found = asking.get("/"), asking.get("/", headers=JSON).json()
-    assert "required, as 'Authorization: Bearer TOKEN'" in page.text
-    assert f"skillhub connect CLIENT --http {PUBLIC} --token-variable SKILLHUB_TOKEN\n" in page.text
-    assert "skillhub token new NAME" in page.text
-    assert (found["endpoint"], found["authentication"]) == (PUBLIC, "bearer")
-    told = page.text + str(found)
-    assert version() not in told
-    assert "secret" not in told
+def test_a_server_with_tokens_shows_strangers_neither_skills_nor_version(asking: httpx2.Client) -> None:
+    page = asking.get("/").text
+    assert "required, as 'Authorization: Bearer TOKEN'" in page
+    assert f"skillhub connect CLIENT --http {PUBLIC} --token-variable SKILLHUB_TOKEN\n" in page
+    assert "skillhub token new NAME" in page
+    assert version() not in page
+    assert "secret" not in page
 
 
 @pytest.mark.slow
@@ -102,9 +93,7 @@ def test_an_unknown_path_names_the_endpoint(anonymous: httpx2.Client) -> None:
     assert anonymous.get("/docs").json()["error_description"].startswith("Nothing is here. MCP clients connect to ")
 
 
-def test_browsers_at_the_endpoint_get_an_explanation(
-    anonymous: httpx2.Client,
-) -> None:
+def test_browsers_at_the_endpoint_get_an_explanation(anonymous: httpx2.Client) -> None:
     for headers in (BROWSER, {}):
         page = anonymous.get("/mcp", headers=headers)
         assert (page.status_code, page.text.partition(":")[0]) == (400, "This is the endpoint for MCP clients")
@@ -114,9 +103,7 @@ def test_browsers_at_the_endpoint_get_an_explanation(
     assert (lost.status_code, lost.json()["jsonrpc"]) == (404, "2.0")
 
 
-def test_a_refused_host_or_origin_names_the_setting_that_allows_it(
-    anonymous: httpx2.Client,
-) -> None:
+def test_a_refused_host_or_origin_names_the_setting_that_allows_it(anonymous: httpx2.Client) -> None:
     url = mcp_url(anonymous)
     host, origin = knock(url, host="skills.example.org"), knock(url, origin="https://evil.example")
     assert (host.status_code, origin.status_code) == (421, 403)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import select
@@ -18,34 +17,18 @@ import mcp
 import mcp_types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
-from tests.conftest import SkillWriter
-from tests.server.connections import Caller
+from tests.server.connections import Caller, modes
 from tests.server.sessions import Process, serving
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc"),
     pytest.mark.slow,
+    pytest.mark.anyio,
 ]
 
 
-@pytest.fixture
-def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
-    write_skill("alpha", "Does alpha.", body="The body of alpha.\n")
-    return hub_environment
-
-
-@contextmanager
-def two_workers(environment: dict[str, str]) -> Iterator[tuple[Process, int, int]]:
-    """A server with a complete index, and its two workers."""
-    with serving(environment, "--workers", "2", "--reindex") as server:
-        # Both workers have started once it accepts connections.
-        assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=60).status_code == 200
-        one, other = server.children
-        yield server, one, other
-
-
 @pytest.fixture(scope="module")
-def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, int, int, Path]]:
+def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Path]]:
     """A shared server with two workers, and its rules, which allow alpha."""
     directory = tmp_path_factory.mktemp("workers")
     rules = directory / ".skillhub" / "permissions.json"
@@ -62,8 +45,10 @@ def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
         "DB_PATH": str(directory / "db" / "skills.lancedb"),
         "EMBEDDING_PROVIDER": "none",
     }
-    with two_workers(environment) as (server, one, other):
-        yield server, one, other, rules
+    with serving(environment, "--workers", "2", "--reindex") as server:
+        # Both workers have started once it accepts connections.
+        assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=60).status_code == 200
+        yield server, rules
         server.process.terminate()
         assert server.ended() == 0
     said = "".join(server.said)
@@ -98,68 +83,55 @@ def held_up(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_each_worker_answers_both_protocols_and_any_client(
-    shared_workers: tuple[Process, int, int, Path],
+@modes
+async def test_each_worker_answers_both_protocols_and_any_client(
+    mode: str, shared_workers: tuple[Process, Path]
 ) -> None:
-    async def journey(url: str, mode: str, workers: tuple[int, int]) -> list[str]:
-        async with new_each_time(url, mode) as hub:
-            said = []
-            for pid in workers:
-                with held_up(pid):
-                    said.append((await hub.call("search_skills", query="alpha")).json["skills"][0]["name"])
-                    said.append((await hub.call("load_skill", skill_name="alpha")).json["instructions"])
-        return said
-
-    server, *workers, _ = shared_workers
-    for mode in ("auto", "legacy"):
-        told = asyncio.run(journey(server.url, mode, (workers[0], workers[1])))
-        assert told == ["alpha", "The body of alpha.\n"] * 2
+    server, _ = shared_workers
+    async with new_each_time(server.url, mode) as hub:
+        for pid in server.children:
+            with held_up(pid):
+                assert (await hub.call("search_skills", query="alpha")).json["skills"][0]["name"] == "alpha"
+                loaded = await hub.call("load_skill", skill_name="alpha")
+                assert loaded.json["instructions"] == "The body of alpha.\n"
 
 
-def test_a_consent_given_to_one_worker_holds_for_another(
-    shared_workers: tuple[Process, int, int, Path],
-) -> None:
-    server, *workers, rules = shared_workers
+async def test_a_consent_given_to_one_worker_holds_for_another(shared_workers: tuple[Process, Path]) -> None:
+    server, rules = shared_workers
     allow(rules)
+    asked: list[str] = []
 
-    async def journey(url: str) -> None:
-        asked: list[str] = []
+    async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        asked.append(params.message)
+        return mcp_types.ElicitResult(action="accept", content={"answer": "once"})
 
-        async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-            asked.append(params.message)
-            return mcp_types.ElicitResult(action="accept", content={"answer": "once"})
-
-        async with new_each_time(url, "auto", elicitation_callback=person) as hub:
-            await hub.look()
-            handles = []
-            for pid in (*workers, *workers):
-                with held_up(pid):
-                    assert "The body of alpha." in (await hub.call("load_skill", skill_name="alpha")).text
-                    said = await hub.call("read_skill_file", skill_name="alpha", file_path="SKILL.md")
-                    assert said.code is None
-                    handles.append(hub.handle)
-            assert len(asked) == 1
-            assert len(set(handles)) == 1
-            hub.handle = "made-up"
-            await hub.call("load_skill", skill_name="alpha")
-            assert len(asked) == 2
-
-    try:
-        asyncio.run(journey(server.url))
-    finally:
-        allow(rules, "alpha")
+    async with new_each_time(server.url, "auto", elicitation_callback=person) as hub:
+        await hub.look()
+        handles = []
+        for pid in (*server.children, *server.children):
+            with held_up(pid):
+                assert "The body of alpha." in (await hub.call("load_skill", skill_name="alpha")).text
+                said = await hub.call("read_skill_file", skill_name="alpha", file_path="SKILL.md")
+                assert said.code is None
+                handles.append(hub.handle)
+        assert len(asked) == 1
+        assert len(set(handles)) == 1
+        hub.handle = "made-up"
+        await hub.call("load_skill", skill_name="alpha")
+        assert len(asked) == 2
 
 
-def test_dead_workers_are_replaced_and_the_rest_stay_supervised(
-    environment: dict[str, str],
-) -> None:
-    with two_workers(environment) as (server, *workers):
-        for pid in workers:
+def test_dead_workers_are_replaced_and_end_with_their_parent(hub_environment: dict[str, str]) -> None:
+    with serving(hub_environment, "--workers", "2") as server:
+        health = server.url.replace("/mcp", "/healthz")
+        assert httpx2.get(health, timeout=60).status_code == 200
+        killed = server.children
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
         # Callers wait meanwhile.
-        assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=120).status_code == 200
+        assert httpx2.get(health, timeout=120).status_code == 200
         replaced = server.children
-        assert not set(replaced) & set(workers)
+        assert not set(replaced) & set(killed)
         watched = [os.pidfd_open(pid) for pid in replaced]
         server.process.kill()
         for descriptor in watched:

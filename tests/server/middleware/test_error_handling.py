@@ -13,12 +13,11 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.connections import Caller, caller, listening
-from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient
+from tests.server.skills_client import Refusal, refused
 
 Environment = dict[str, str]
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "errors"
-MODES = ("auto", "legacy")
 
 MALFORMED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_skills", {}),
@@ -72,7 +71,7 @@ def everything(environment: Environment) -> Environment:
     }
 
 
-def in_both_eras(environment: Environment, ask: Any) -> Any:
+def in_both_eras(environment: Environment, ask: Any, modes: tuple[str, ...] = ("auto", "legacy")) -> Any:
     """Return the answer, which both protocols must share."""
 
     async def journey(url: str, mode: str) -> Any:
@@ -80,9 +79,9 @@ def in_both_eras(environment: Environment, ask: Any) -> Any:
             return await ask(hub)
 
     with listening(environment) as url:
-        answers = [asyncio.run(journey(url, mode)) for mode in MODES]
-    assert answers[0] == answers[1]
-    return answers[0]
+        first, *others = [asyncio.run(journey(url, mode)) for mode in modes]
+    assert others in ([], [first])
+    return first
 
 
 def is_golden(name: str, text: str) -> None:
@@ -154,12 +153,11 @@ def test_an_invalid_parameter_is_named(environment: Environment) -> None:
         ("prompts/get", {}, "INVALID_ARGUMENT: name is missing."),
         ("tools/list", {"cursor": 5}, "INVALID_ARGUMENT: cursor is invalid: "),
     )
-    client = RawClient(environment)
-    client.answer(INITIALIZE)
-    client.send(INITIALIZED)
-    for number, (method, params, message) in enumerate(asked, 2):
-        error = client.answer({"jsonrpc": "2.0", "id": number, "method": method, "params": params})["error"]
-        assert error["code"] == mcp.types.INVALID_PARAMS
-        assert error["message"].startswith(message)
-        assert error["data"]["argument"] == message.split()[1]
-    assert client.close() == 0
+
+    async def ask(hub: Caller) -> list[Refusal]:
+        return [await refused(hub, method, **params) for method, params, _ in asked]
+
+    for (_, _, message), error in zip(asked, in_both_eras(environment, ask, ("legacy",)), strict=True):
+        assert error.number == mcp.types.INVALID_PARAMS
+        assert error.text.startswith(message)
+        assert error.data["argument"] == message.split()[1]
