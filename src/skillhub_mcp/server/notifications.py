@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
 )
+from mcp.shared.subscriptions import ServerEvent, event_to_notification
 from mcp_types import SubscribeRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, ResourceNotFound, SkillHubError
@@ -74,8 +75,9 @@ class ChangeNotifier(Middleware):
         self._following: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._lists_changed = self._scanned = False
-        # By the id of the connection, which outlives the session object of each of its later requests.
-        self._connections: dict[str, ServerSession] = {}
+        # What ends the events to each connection, by its id.
+        self._connections: dict[str, Callable[[], None]] = {}
+        self._sending: set[asyncio.Task[None]] = set()
         # The URIs of each connection (by its id) and of each stream, and the digest last seen of each file.
         self._subscribed: dict[object, set[str]] = {}
         self._digests: dict[str, str | None] = {}
@@ -110,9 +112,7 @@ class ChangeNotifier(Middleware):
     async def on_initialize(self, context: Initialize, call_next: Next) -> mcp_types.InitializeResult | None:
         client = context.fastmcp_context
         if client is not None and not self._stateless:
-            if len(self._connections) >= _MAX_CONNECTIONS:
-                self._drop(next(iter(self._connections)))
-            self._connections[client.session_id] = client.session
+            self._connect(client.session_id, client.session)
         result: mcp_types.InitializeResult | None = await call_next(context)
         return result and result.model_copy(
             update={"capabilities": self._declared(result.capabilities, notified=not self._stateless)}
@@ -232,7 +232,9 @@ class ChangeNotifier(Middleware):
                 if self._lists_changed:
                     await asyncio.sleep(_QUIET_SECONDS)
                     self._lists_changed = False
-                    await self._notify_changed_lists()
+                    await self._bus.publish(ResourcesListChanged())
+                    if self._prompts:
+                        await self._bus.publish(PromptsListChanged())
             except SkillHubError as error:
                 # The changes are found again after a later scan.
                 log.warning("Clients cannot be notified of changes: %s", error.message)
@@ -253,44 +255,32 @@ class ChangeNotifier(Middleware):
         self._digests |= found
         for uri in sorted(changed):
             await self._bus.publish(ResourceUpdated(uri=uri))
-        await self._notify_connections(partial(self._updates, changed))
 
-    def _updates(self, changed: Collection[str], key: str) -> list[mcp_types.ServerNotification]:
-        """Return the notifications of changed files for one connection."""
-        uris = sorted(self._subscribed.get(key, set()).intersection(changed))
-        return [
-            mcp_types.ResourceUpdatedNotification(params=mcp_types.ResourceUpdatedNotificationParams(uri=uri))
-            for uri in uris
-        ]
+    def _connect(self, key: str, session: ServerSession) -> None:
+        """Send events to a connection of the 2025-11-25 protocol from now on."""
+        self._disconnect(key)
+        if len(self._connections) >= _MAX_CONNECTIONS:
+            self._disconnect(next(iter(self._connections)))
+        self._connections[key] = self._bus.subscribe(partial(self._forward, key, session))
 
-    async def _notify_changed_lists(self) -> None:
-        lists: list[mcp_types.ServerNotification] = [mcp_types.ResourceListChangedNotification()]
-        await self._bus.publish(ResourcesListChanged())
-        if self._prompts:
-            lists.append(mcp_types.PromptListChangedNotification())
-            await self._bus.publish(PromptsListChanged())
-        await self._notify_connections(lambda _: lists)
+    def _disconnect(self, key: str) -> None:
+        if unsubscribe := self._connections.pop(key, None):
+            unsubscribe()
+        self._subscribed.pop(key, None)
 
-    async def _notify_connections(self, notifications: Callable[[str], Sequence[mcp_types.ServerNotification]]) -> None:
-        async with anyio.create_task_group() as group:
-            for key, session in list(self._connections.items()):
-                if to_send := notifications(key):
-                    group.start_soon(self._notify, key, session, to_send)
+    def _forward(self, key: str, session: ServerSession, event: ServerEvent) -> None:
+        if not isinstance(event, ResourceUpdated) or event.uri in self._subscribed.get(key, ()):
+            sending = asyncio.ensure_future(self._send(key, session, event_to_notification(event, {})))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
 
-    async def _notify(
-        self, key: str, session: ServerSession, notifications: Iterable[mcp_types.ServerNotification]
-    ) -> None:
-        """Notify one client. One that has stopped reading delays the others only a moment; one that left is dropped."""
+    async def _send(self, key: str, session: ServerSession, notification: mcp_types.ServerNotification) -> None:
+        """Notify one client. One that has stopped reading is given up after a moment; one that left is dropped."""
         with anyio.move_on_after(_SEND_TIMEOUT_SECONDS):
             try:
-                for notification in notifications:
-                    await session.send_notification(notification)
+                await session.send_notification(notification)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                self._drop(key)
-
-    def _drop(self, key: str) -> None:
-        self._connections.pop(key, None)
-        self._subscribed.pop(key, None)
+                self._disconnect(key)
 
 
 def _as_sent(request_id: str) -> str | int:
