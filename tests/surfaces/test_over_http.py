@@ -22,7 +22,7 @@ from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import make_http_app
 
 # `/mcp` speaks MCP: what it answers is in `test_over_mcp`.
-ROUTES = {"/", "/healthz", "/readyz", "/metrics", "/mcp"}
+ROUTES = {"/healthz", "/readyz", "/metrics", "/mcp"}
 INDEX = "/.well-known/agent-skills/index.json"
 # These give the files of a skill as they are, to whoever installs them.
 FILES = {"/.well-known/agent-skills/{name}.zip", "/.well-known/agent-skills/{name}/SKILL.md"}

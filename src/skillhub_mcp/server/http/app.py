@@ -1,4 +1,4 @@
-"""The HTTP application: / and /healthz, and the other routes behind the guard of Host and Origin."""
+"""The HTTP application: /healthz, and the other routes behind the guard of Host and Origin."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from skillhub_mcp.server.http.leniency import LenientRequests
 from skillhub_mcp.server.http.pages import (
     MCP_PATH,
     Exposition,
-    FrontPage,
     LegibleRefusals,
+    Refusals,
     metrics_route,
     readiness_route,
 )
@@ -98,9 +98,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         allowed_origins=list(options.allowed_origins),
     )
     guarded.router.redirect_slashes = False
-    page = FrontPage(options.public_url, options.auth)
+    refusals = Refusals(options.public_url, options.auth)
     guard = [
-        Middleware(LegibleRefusals, page=page),
+        Middleware(LegibleRefusals, refusals=refusals),
         Middleware(
             HostOriginGuardMiddleware,
             allowed_hosts=options.allowed_hosts,
@@ -110,16 +110,16 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         *([] if server.auth is None else server.auth.get_middleware()),
     ]
     # Whatever checks the server's health may address it by any name.
-    probes = [page.route(), Route(HEALTH_PATH, _healthz), readiness_route(server, hub, page, middleware=guard)]
+    probes = [Route(HEALTH_PATH, _healthz), readiness_route(server, hub, refusals, middleware=guard)]
     if options.metrics is not None:
-        probes.append(metrics_route(server, options.metrics, page, middleware=guard))
+        probes.append(metrics_route(server, options.metrics, refusals, middleware=guard))
     if options.well_known:
         from skillhub_mcp.server.http.well_known import well_known_routes
 
         # These requests count as those of /mcp do.
         behind = [*guard, *rate_limit]
-        probes += well_known_routes(server, hub, page, serve_dotfiles=options.serve_dotfiles, middleware=behind)
-    mounted: ASGIApp = LegibleRefusals(guarded, page)
+        probes += well_known_routes(server, hub, refusals, serve_dotfiles=options.serve_dotfiles, middleware=behind)
+    mounted: ASGIApp = LegibleRefusals(guarded, refusals)
     if options.allowed_origins:
         # A browser sends preflight requests without a token, so CORS comes before authentication.
         mounted = CORSMiddleware(

@@ -1,7 +1,4 @@
-"""The pages `/`, `/readyz` and `/metrics`, and refusals that a person can read.
-
-None names a skill or a path of this machine. A server that requires tokens does not tell its version either.
-"""
+"""The pages `/readyz` and `/metrics`, and refusals that a person can read. None names a skill or a path."""
 
 from __future__ import annotations
 
@@ -11,20 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from http import HTTPStatus
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
 from fastmcp import FastMCP
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.version import homepage, version
 
 if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions
@@ -33,26 +28,17 @@ if TYPE_CHECKING:
 MCP_PATH = "/mcp"
 
 # Not kept by a cache, since it repeats the Host header.
-_HEADERS = {"cache-control": "no-store", "vary": "Accept, Host", "x-content-type-options": "nosniff"}
+_HEADERS = {"cache-control": "no-store", "vary": "Host", "x-content-type-options": "nosniff"}
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 _DESCRIPTION = re.compile(r'error_description="[^"]*"')
-_NO_STREAM = (HTTPStatus.BAD_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE)
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPage:
-    """The facts about one server: the URL of /mcp for clients, empty if unknown, and how clients get in."""
+class Refusals:
+    """The refusals of one server. `public_url` is the URL of /mcp for clients, empty if unknown."""
 
     public_url: str
     auth: AuthOptions | None
-
-    def route(self) -> Route:
-        """Return the route `/`."""
-
-        async def front(request: Request) -> Response:
-            return PlainTextResponse(self._text(request.scope), headers=_HEADERS)
-
-        return Route("/", front)
 
     def unauthorized(self, scope: Scope, challenge: str = "Bearer") -> Response:
         """Return 401 with how to get in. `challenge` is WWW-Authenticate; its description is replaced."""
@@ -71,29 +57,18 @@ class FrontPage:
 
     def replacement(self, scope: Scope, status: int, headers: Headers) -> Response | None:
         """Return a refusal with its reason for one without, or None."""
-        asked, at_endpoint = Headers(scope=scope), scope["path"] == MCP_PATH
         if status == HTTPStatus.UNAUTHORIZED:
             return self.unauthorized(scope, headers.get("www-authenticate", "Bearer"))
         if status == HTTPStatus.MISDIRECTED_REQUEST:
             settings = "SKILLHUB_PUBLIC_URL or SKILLHUB_ALLOWED_HOSTS"
             sentence = f"The Host header is not an address of this server: set {settings}."
             return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", sentence)
-        if status == HTTPStatus.FORBIDDEN and "origin" in asked:
+        if status == HTTPStatus.FORBIDDEN and "origin" in Headers(scope=scope):
             sentence = "Pages of this origin may not call: set SKILLHUB_ALLOWED_ORIGINS."
             return _refusal(HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
-        if status == HTTPStatus.NOT_FOUND and not at_endpoint:
+        if status == HTTPStatus.NOT_FOUND and scope["path"] != MCP_PATH:
             return self.not_found(scope)
-        accepts = asked.get("accept", "")
-        is_client = "event-stream" in accepts or "json" in accepts
-        if at_endpoint and status in _NO_STREAM and scope["method"] in ("GET", "HEAD") and not is_client:
-            text = f"This is the endpoint for MCP clients: give them this address. The server: {self._path('/')}\n"
-            allow = {"allow": headers["allow"]} if "allow" in headers else {}
-            return PlainTextResponse(text, status_code=status, headers={**_HEADERS, **allow})
         return None
-
-    def _path(self, path: str) -> str:
-        """Return a path of this server as clients see it, below the prefix of a proxy."""
-        return urlsplit(self.public_url).path.removesuffix(MCP_PATH) + path
 
     def _endpoint(self, scope: Scope) -> str:
         host = Headers(scope=scope).get("host", "")
@@ -111,33 +86,16 @@ class FrontPage:
             ways.append(f"{self.auth.jwt.issuer} issues them.")
         return " ".join(ways)
 
-    def _text(self, scope: Scope) -> str:
-        endpoint = self._endpoint(scope)
-        variable, token = "", "not required"
-        if self.auth is not None:
-            variable = " --token-variable SKILLHUB_TOKEN"
-            token = f"required, as 'Authorization: Bearer TOKEN'. {self._givers()}"
-        server = "SkillHub" if self.auth is not None else f"SkillHub {version()}"
-        docs = homepage()
-        return (
-            f"{server}: Agent Skills for MCP clients.\n\n"
-            f"endpoint  {endpoint}\n"
-            f"connect   skillhub connect CLIENT --http {endpoint}{variable}\n"
-            f"token     {token}\n"
-            f"health    {self._path('/healthz')} (the process lives), {self._path('/readyz')} (can search)\n"
-            + (f"docs      {docs}\n" if docs else "")
-        )
-
 
 class LegibleRefusals:
-    """ASGI middleware: a refusal without a reason that a person could read gets one from `page`.
+    """ASGI middleware: a refusal without a reason that a person could read gets one from `refusals`.
 
-    The status, and what the specifications say of headers, stay: 401 with WWW-Authenticate, 405 with Allow.
+    The status, and what the specifications say of headers, stay: 401 with WWW-Authenticate.
     """
 
-    def __init__(self, app: ASGIApp, page: FrontPage) -> None:
+    def __init__(self, app: ASGIApp, refusals: Refusals) -> None:
         self._app = app
-        self._page = page
+        self._refusals = refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -149,7 +107,7 @@ class LegibleRefusals:
             nonlocal replaced
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message["headers"])
-                response = self._page.replacement(scope, message["status"], headers)
+                response = self._refusals.replacement(scope, message["status"], headers)
                 if response is not None:
                     replaced = True
                     await response(scope, receive, send)
@@ -168,7 +126,7 @@ def _refusal(status: HTTPStatus, error: str, sentence: str, headers: Mapping[str
 Exposition = Callable[[str], tuple[bytes, str]]
 
 
-def readiness_route(server: FastMCP, hub: SkillHub, page: FrontPage, *, middleware: Sequence[Middleware]) -> Route:
+def readiness_route(server: FastMCP, hub: SkillHub, refusals: Refusals, *, middleware: Sequence[Middleware]) -> Route:
     """Return the route `/readyz`: whether searches can be answered."""
     # After a change all skills are counted: not for several probes at once.
     one_at_a_time = CapacityLimiter(1)
@@ -178,7 +136,7 @@ def readiness_route(server: FastMCP, hub: SkillHub, page: FrontPage, *, middlewa
             return await to_thread.run_sync(readiness, hub, limiter=one_at_a_time)
         if "authorization" in request.headers:
             # Otherwise tokens could be guessed here instead of at /mcp.
-            return page.unauthorized(request.scope)
+            return refusals.unauthorized(request.scope)
         return readiness(hub, anonymous=True)
 
     return Route("/readyz", readyz, middleware=middleware)
@@ -220,13 +178,13 @@ def _in_utc(seconds: float) -> str:
 
 
 def metrics_route(
-    server: FastMCP, exposition: Exposition, page: FrontPage, *, middleware: Sequence[Middleware]
+    server: FastMCP, exposition: Exposition, refusals: Refusals, *, middleware: Sequence[Middleware]
 ) -> Route:
     """Return the route `/metrics`. `exposition` returns the numbers in the format that an Accept header asks for."""
 
     async def metrics(request: Request) -> Response:
         if server.auth is not None and not request.user.is_authenticated:
-            return page.unauthorized(request.scope)
+            return refusals.unauthorized(request.scope)
         body, media_type = await to_thread.run_sync(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": media_type})
 

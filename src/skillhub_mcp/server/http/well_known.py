@@ -32,7 +32,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
 from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
 from skillhub_mcp.server.callers import NAMELESS, caller_name
-from skillhub_mcp.server.http.pages import FrontPage
+from skillhub_mcp.server.http.pages import Refusals
 from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.skills.model import SKILL_FILE
 
@@ -46,7 +46,7 @@ _PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, SkillFilesUnava
 
 
 def well_known_routes(
-    server: FastMCP, hub: SkillHub, page: FrontPage, *, serve_dotfiles: bool, middleware: Sequence[Middleware]
+    server: FastMCP, hub: SkillHub, refusals: Refusals, *, serve_dotfiles: bool, middleware: Sequence[Middleware]
 ) -> list[Route]:
     """Return the routes, behind `middleware`: the guard, authentication, and the limit of requests."""
     hooks = next((one for one in server.middleware if isinstance(one, HookMiddleware)), None)
@@ -68,8 +68,8 @@ def well_known_routes(
     def route(path: str, answer: Callable[[Request], Response]) -> Route:
         async def endpoint(request: Request) -> Response:
             if server.auth is not None and not request.user.is_authenticated:
-                return page.unauthorized(request.scope)
-            return await anyio.to_thread.run_sync(_answered, request, answer, hooks, page)
+                return refusals.unauthorized(request.scope)
+            return await anyio.to_thread.run_sync(_answered, request, answer, hooks, refusals)
 
         return Route(path, endpoint, methods=["GET"], middleware=middleware)
 
@@ -81,7 +81,7 @@ def well_known_routes(
 
 
 def _answered(
-    request: Request, answer: Callable[[Request], Response], hooks: HookMiddleware | None, page: FrontPage
+    request: Request, answer: Callable[[Request], Response], hooks: HookMiddleware | None, refusals: Refusals
 ) -> Response:
     # The thread has the context of this request alone.
     REQUEST_CONTEXT.set(RequestContext(caller_name() or NAMELESS, "http"))
@@ -94,7 +94,7 @@ def _answered(
     except BlockedByHook as error:
         return _refusal(HTTPStatus.FORBIDDEN, error, "A hook of this server does not let this skill be installed.")
     except SkillHubError:
-        return page.not_found(request.scope)
+        return refusals.not_found(request.scope)
 
 
 def _index(skills: Sequence[Artifact]) -> bytes:

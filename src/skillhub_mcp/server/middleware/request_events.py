@@ -52,12 +52,7 @@ class RequestEventsMiddleware(Middleware):
     """
 
     def __init__(
-        self,
-        observer: Observer,
-        transport: Transport,
-        *,
-        caller: Callable[[], str | None],
-        stateless: bool = False,
+        self, observer: Observer, transport: Transport, *, caller: Callable[[], str | None], stateless: bool = False
     ) -> None:
         self._observer = observer
         self._has_sessions = transport == "http" and not stateless

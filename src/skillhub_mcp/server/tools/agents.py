@@ -78,8 +78,7 @@ class AgentsTools:
         return self._with_resume_handle(ToolResult(content=text or nothing, meta={AGENTS_META_KEY: facts}))
 
     def agents_resolve(
-        self,
-        path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")],
+        self, path: Annotated[Path, Field(description="The file or directory, absolute or from the working directory")]
     ) -> ToolResult:
         resolver, target = self._place(path)
         if not resolver.is_inside(target):

@@ -81,9 +81,7 @@ class CoreTools:
         return ToolResult(content=compact_json(result), structured_content=result)
 
     def load_skill(
-        self,
-        skill_name: SkillName,
-        part: Annotated[int, Field(ge=1, description="For a body in parts: next_part")] = 1,
+        self, skill_name: SkillName, part: Annotated[int, Field(ge=1, description="For a body in parts: next_part")] = 1
     ) -> ToolResult:
         session = self.sessions.current()
         loaded = self.hub.load(skill_name, part=part, granted=session.granted)
