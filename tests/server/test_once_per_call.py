@@ -1,4 +1,4 @@
-"""Each call reads the policy files, resolves the skill and applies its filter once."""
+"""Each call reads the policy files and resolves the skill once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.server.sessions import call, in_process
 
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.index.live import LiveView
-from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.files import PolicyFile
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +34,7 @@ def is_of_the_call() -> bool:
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_each_call_resolves_a_skill_and_its_filter_once(
+async def test_each_call_reads_the_policy_and_resolves_its_skill_once(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", files={"notes.md": "Fish."})
@@ -54,7 +53,6 @@ async def test_each_call_resolves_a_skill_and_its_filter_once(
     async with in_process(hub_environment) as client:
         await call(client, tool, **CALLS[tool])
         counted(PolicyFile, "read")
-        counted(Policy, "hides")
         counted(LiveView, "view")
         counted(SkillLookup, "_find")
         another = {"query": "walrus, feed it"} if tool == "search_skills" else CALLS[tool]

@@ -29,7 +29,6 @@ MCP_PATH = "/mcp"
 
 # Not kept by a cache, since it repeats the Host header.
 _HEADERS = {"cache-control": "no-store", "vary": "Host", "x-content-type-options": "nosniff"}
-_HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 _DESCRIPTION = re.compile(r'error_description="[^"]*"')
 
 
@@ -71,10 +70,7 @@ class Refusals:
         return None
 
     def _endpoint(self, scope: Scope) -> str:
-        host = Headers(scope=scope).get("host", "")
-        if self.public_url or not _HOST.fullmatch(host):
-            return self.public_url or MCP_PATH
-        return f"{scope['scheme']}://{host}{MCP_PATH}"
+        return self.public_url or f"{scope['scheme']}://{Headers(scope=scope).get('host', '')}{MCP_PATH}"
 
     def _givers(self) -> str:
         """Return who gives tokens, as a sentence."""
