@@ -104,7 +104,7 @@ def named_directories(
     Raises LockUnreadable, and SkillNotFound for an ambiguous name or a skill of another root.
     """
     lock = read_lock(place.lock_path) if typed else None
-    locked = {one.name for one in lock.skills} if lock is not None else set()
+    locked = set() if lock is None else {one.name for one in lock.skills}
     return [_directory(one, place, locked, settings_of(options), command=command) for one in typed]
 
 

@@ -11,15 +11,10 @@ import logging
 import sys
 import textwrap
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
 from skillhub_mcp.cli.console import hide_progress
 from skillhub_mcp.sanitize import in_line, on_terminal
-
-if TYPE_CHECKING:
-    _Handler = logging.StreamHandler[TextIO]
-else:
-    _Handler = logging.StreamHandler
 
 # Attributes of every record; all others were passed as `extra`.
 _OF_EVERY_RECORD = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
@@ -34,7 +29,8 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     root = logging.getLogger()
     if root.handlers:
         return
-    handler = _BesideProgress(sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_beside_progress)
     handler.setFormatter(_AsJson() if form == "json" else _AsText("%(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel("ERROR" if level == "ERROR" else "WARNING")
@@ -43,10 +39,9 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
 
 
-class _BesideProgress(_Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        hide_progress()
-        super().emit(record)
+def _beside_progress(_: logging.LogRecord) -> bool:
+    hide_progress()
+    return True
 
 
 class _AsText(logging.Formatter):

@@ -11,7 +11,6 @@ import errno
 import io
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -219,10 +218,8 @@ def ending_in_order() -> Iterator[None]:
     """
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        changed = []
     for number in changed:
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
@@ -230,14 +227,10 @@ def ending_in_order() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 def _unwritable_output(error: BaseException) -> OSError | None:
     """Return the failure to write to stdout that `error` is, or that a server's tasks failed with; None for others."""
-    parts: Sequence[BaseException] = getattr(error, "exceptions", ())
-    if len(parts) == 1:
-        return _unwritable_output(parts[0])
-    known = isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE
-    return error if isinstance(error, OSError) and known else None
+    parts: Sequence[BaseException] = (error,)
+    while len(parts) == 1:
+        error = parts[0]
+        parts = getattr(error, "exceptions", ())
+    return error if isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE else None

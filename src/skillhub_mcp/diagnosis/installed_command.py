@@ -48,8 +48,12 @@ def command_on_path(*, path: str | None = None) -> InstalledCommand | None:
     owning = _owning_distribution(Path(found))
     if owning is None:
         return InstalledCommand(found, CommandOwner.UNKNOWN)
-    known = owning.metadata
-    return InstalledCommand(found, _owner(found, owning), known["Name"], owning.version, known["Summary"] or "")
+    own, name, summary = own_command(), owning.metadata["Name"], owning.metadata["Summary"] or ""
+    if own is not None and os.path.realpath(own) == os.path.realpath(found):
+        owner = CommandOwner.THIS
+    else:
+        owner = CommandOwner.SAME_PROGRAM if summary == _own_summary() else CommandOwner.OTHER_PROGRAM
+    return InstalledCommand(found, owner, name, owning.version, summary)
 
 
 def own_command() -> str | None:
@@ -83,16 +87,12 @@ def is_passing(command: str) -> bool:
     )
 
 
-def _owner(found: str, owning: Distribution) -> CommandOwner:
-    own = own_command()
-    if own is not None and os.path.realpath(own) == os.path.realpath(found):
-        return CommandOwner.THIS
+def _own_summary() -> str | None:
+    """Return the summary of this distribution; None if the program is run from source."""
     try:
-        summary = metadata(COMMAND)["Summary"]
+        return metadata(COMMAND)["Summary"]
     except PackageNotFoundError:
-        # Run from source: every installed distribution is another one.
-        return CommandOwner.OTHER_PROGRAM
-    return CommandOwner.SAME_PROGRAM if owning.metadata["Summary"] == summary else CommandOwner.OTHER_PROGRAM
+        return None
 
 
 def _owning_distribution(script: Path) -> Distribution | None:

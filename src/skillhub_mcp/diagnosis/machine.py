@@ -134,37 +134,35 @@ def check_models(installation: Installation) -> CheckResult:
     settings = installation.settings
     problems: list[Problem] = []
     details: list[str] = []
-    if settings.embedding.provider == "onnx":
-        from skillhub_mcp.embedders.onnx import OnnxEmbedder
+    path = ""
+    try:
+        if settings.embedding.provider == "onnx":
+            from skillhub_mcp.embedders.onnx import OnnxEmbedder
 
-        path = local_path(settings.embedding.model)
-        embedder = OnnxEmbedder(path, waiting=_SECONDS)
-        try:
+            path = local_path(settings.embedding.model)
+            embedder = OnnxEmbedder(path, waiting=_SECONDS)
             numbers, seconds = _seconds_of(lambda: embedder.embed_query(_QUERY))
             read, prompts = embedder.directory, embedder.directory.prompts
             details.append(
                 f"model     {path}: {len(numbers)} numbers, pooling {read.pooling or 'mean'}, up to {read.max_tokens} "
                 f"tokens, prompts {prompts.query!r} and {prompts.document!r}, {seconds:.2f} s"
             )
-            if installation.embedding_failure is not None:
-                what = f"answers now; skills without vectors are found by text alone: {installation.embedding_failure}"
+            if failure := installation.embedding_failure:
+                what = f"answers now; skills without vectors are found by text alone: {failure}"
                 problems.append(Problem(path, what, "run skillhub index"))
-        except EmbeddingError as error:
-            problems.append(Problem(path, error.message, error.hint or "use another model"))
-    if settings.search.rerank == "local":
-        from skillhub_mcp.search.rerankers.local import SECONDS, LocalReranker
+        if settings.search.rerank == "local":
+            from skillhub_mcp.search.rerankers.local import SECONDS, LocalReranker
 
-        path = local_path(settings.search.rerank_model)
-        reranker = LocalReranker(path, seconds=_SECONDS)
-        try:
+            path = local_path(settings.search.rerank_model)
+            reranker = LocalReranker(path, seconds=_SECONDS)
             _, seconds = _seconds_of(lambda: reranker.rerank(_QUERY, _SKILLS))
             details.append(f"reranker  {path}: {seconds:.2f} s for {len(_SKILLS)} skills")
             if seconds > SECONDS:
                 what = f"takes {seconds:.1f} s to order {len(_SKILLS)} skills; a search waits {SECONDS:.0f} s"
                 fix = "use a smaller cross-encoder, or one with 8-bit weights, or set SEARCH_RERANK=0"
                 problems.append(Problem(path, what, fix))
-        except RerankingError as error:
-            problems.append(Problem(path, error.message, error.hint or "use another model"))
+    except (EmbeddingError, RerankingError) as error:
+        problems.append(Problem(path, error.message, error.hint or "use another model"))
     return CheckResult(problems=problems, details=list(map(in_line, details)))
 
 

@@ -104,12 +104,18 @@ def add_from(
     with closing(open_source(source, opening)) as tree:
         source = absolute(source, opening)
         found = candidates(tree, source.path, name=_name_of(source))
-        if not args.list:
-            return _add(args, options, place, source, tree, found, only)
-        if source.skills or not found.skills:
-            found = replace(found, skills=_chosen(found, source))
-        _list(found, source, tree, args)
-        return EXIT_OK
+        picked = _chosen(found, source)
+        if args.list:
+            _list(picked, found, source, tree, as_json=args.json)
+            return EXIT_OK
+        usable = [one for one in picked if not one.problem]
+        if (source.skills and ALL_SKILLS not in source.skills) or not usable:
+            for one in picked:
+                refuse_unusable(one, tree)
+        usable = [one for one in usable if only is None or install_name(one) in only]
+        if not usable:
+            raise SkillNotFound(str(source), reason=f"{source} has no skill that is in {place.root}")
+        return _add(args, options, place, source, tree, found, usable)
 
 
 def _add(
@@ -119,11 +125,8 @@ def _add(
     source: SkillSource,
     tree: Tree,
     found: Candidates,
-    only: Collection[str] | None,
+    picked: Sequence[Candidate],
 ) -> int:
-    picked = [one for one in _usable(found, source, tree) if only is None or install_name(one) in only]
-    if not picked:
-        raise SkillNotFound(str(source), reason=f"{source} has no skill that is in {place.root}")
     if args.name is not None and len(picked) != 1:
         raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
     new_name = None if args.name is None else new_skill_name("--name", args.name, "--name")
@@ -141,16 +144,6 @@ def _add(
             print_line(_from(source, tree))
         more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
         return finish(prepared, place, args, options, more)
-
-
-def _usable(found: Candidates, source: SkillSource, tree: Tree) -> Sequence[Candidate]:
-    """Return the requested skills that can be installed. Raises for a named one that cannot, or if none can."""
-    picked = _chosen(found, source)
-    usable = [one for one in picked if not one.problem]
-    named = bool(source.skills) and ALL_SKILLS not in source.skills
-    for one in picked if named or not usable else ():
-        refuse_unusable(one, tree)
-    return usable
 
 
 def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
@@ -179,7 +172,8 @@ def _from(source: SkillSource, tree: Tree) -> str:
     return f"From {shown_path(str(source))}{commit}:"
 
 
-def _list(found: Candidates, source: SkillSource, tree: Tree, args: argparse.Namespace) -> None:
+def _list(picked: Sequence[Candidate], found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) -> None:
+    left_out = _left_out(replace(found, skills=()))
     skills = [
         {
             "name": install_name(one),
@@ -190,10 +184,9 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, args: argparse.Nam
             "problem": one.problem or None,
             "copies": list(one.copies),
         }
-        for one in found.skills
+        for one in picked
     ]
-    if args.json:
-        left_out = _left_out(replace(found, skills=()))
+    if as_json:
         print_json({"source": str(source), "commit": tree.commit or None, "skills": skills, "left_out": left_out})
         return
     print_line(f"{_from(source, tree)} {plural(len(skills), 'skill')}")
@@ -201,7 +194,7 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, args: argparse.Nam
         print_line(f"  {one['name']}  {one['path'] or '.'}")
         problem = f"cannot be installed: {one['problem']}" if one["problem"] else ""
         print_line(f"    {one_line(problem or str(one['description'] or ''))}")
-    _note_left_out(_left_out(replace(found, skills=())))
+    _note_left_out(left_out)
 
 
 def _left_out(found: Candidates) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, decode_argument
-from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_note, print_table, print_text
+from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_line, print_note, print_table, print_text
 from skillhub_mcp.cli.found_skills import found_skills, found_text, serve_found
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
@@ -326,30 +327,28 @@ def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, more: Mapping
         print_json({"dry_run": args.dry_run, "clients": [outcome.as_json() for outcome in outcomes], **more})
         return code
     ordered = sorted(outcomes, key=lambda one: one.probed is None)
-    for number, one in enumerate(ordered):
+    for one, following in zip_longest(ordered, ordered[1:]):
         print_text("\n".join(_lines_of(one)))
-        following = ordered[number + 1].probed if number + 1 < len(ordered) else None
-        if one.probed is not None and one.probed != following:
-            print_text(f"  {_answer(one.probed, one.server)}")
+        if one.probed is not None and (following is None or one.probed != following.probed):
+            print_line(f"  {_answer(one.probed, one.server)}")
     return code
 
 
 def _lines_of(one: Outcome) -> list[str]:
-    state = {
+    states = {
         "unchanged": "connected already" if one.server else "not connected",
         "planned": "would be changed",
         "declined": "nothing was changed",
         "printed": f"put this into {one.where}:",
         "refused": "nothing was changed",
-    }.get(one.outcome, one.outcome)
+    }
+    state = states.get(one.outcome, one.outcome)
     state += ", but switched off there" if one.is_off else ""
     state += f" ({shown_path(one.path)})" if one.path else ""
     state += f": {one.reason}" if one.reason else ""
     if one.outcome in ("connected", "updated") and one.client.then:
         state += f". Next: {one.client.then}"
-    lines = [f"{one.client.title}: {state}"]
-    if one.hint:
-        lines.append(f"  hint: {one.hint}")
+    lines = [f"{one.client.title}: {state}", *([f"  hint: {one.hint}"] if one.hint else [])]
     if one.text:
         lines += ["  To connect it yourself, put this there:"] if one.outcome == "refused" else []
         lines += ["", one.text.rstrip("\n"), ""]
