@@ -41,9 +41,7 @@ def test_a_link_leads_to_a_server_over_http_under_a_name(skillhub: Skillhub) -> 
         (["--link", "zed"], "cursor, lm-studio, vscode, vscode-insiders"),
     ],
 )
-def test_useless_options_secrets_and_clients_without_links_are_refused(
-    skillhub: Skillhub, typed: list[str], said: str
-) -> None:
+def test_options_secrets_and_clients_without_links_are_refused(skillhub: Skillhub, typed: list[str], said: str) -> None:
     done = skillhub("connect", "--link", "cursor", *typed)
     assert (done.code, done.out) == (2, "")
     assert said in done.err

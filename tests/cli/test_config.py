@@ -71,7 +71,7 @@ def test_a_bad_value_of_a_forgiving_setting_is_shown_beside_the_default(skillhub
     assert f"      not used: {says}\n" in skillhub("config", **bad).out
 
 
-def test_a_variable_that_is_no_setting_is_named_without_its_value(skillhub: Skillhub) -> None:
+def test_an_unknown_variable_is_named_without_its_value(skillhub: Skillhub) -> None:
     misspelt = {"SKILLHUB_TOKENS": "secret", "SKILLHUB_TOOLS": "core"}
     assert skillhub("config", **misspelt).err.startswith(
         "SKILLHUB_TOKENS is not a setting and has no effect: did you mean"

@@ -54,7 +54,7 @@ def servers_of(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
 
 
-def test_a_client_is_connected_once_and_gets_its_file_back(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+def test_a_client_is_connected_once_and_its_file_restored(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     path = home / ".cursor" / "mcp.json"
     before = put(path, PLAIN)
     skill = put(home / ".claude" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
@@ -85,7 +85,7 @@ def test_a_client_is_connected_once_and_gets_its_file_back(skillhub: Skillhub, h
     assert (last.code, last.out) == (0, "Cursor: not connected (~/.cursor/mcp.json)\n")
 
 
-def test_a_connection_of_another_name_is_told_with_what_ends_it(
+def test_a_connection_of_another_name_is_reported_with_its_command(
     skillhub: Skillhub, home: Path, started: list[Any]
 ) -> None:
     skillhub("connect", "cursor", "--yes", "--name", "hub")
@@ -95,7 +95,7 @@ def test_a_connection_of_another_name_is_told_with_what_ends_it(
         assert skillhub("disconnect", which, "--yes").out.splitlines() == expected
 
 
-def test_nothing_is_changed_where_nobody_can_be_asked(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+def test_nothing_is_changed_without_a_terminal(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     done = skillhub("connect", "cursor")
     assert done.code == 2
     assert "--yes is required without a terminal; nothing was changed" in done.err
@@ -104,7 +104,7 @@ def test_nothing_is_changed_where_nobody_can_be_asked(skillhub: Skillhub, home: 
 
 
 @pytest.mark.parametrize(("typed", "code"), [("\n", 0), ("yes\n", 0), ("n\n", 1), ("", 1)])
-def test_a_person_is_asked(
+def test_the_answer_decides_about_the_changes(
     typed: str, code: int, skillhub: Skillhub, home: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
@@ -117,7 +117,7 @@ def test_a_person_is_asked(
 
 
 @pytest.mark.parametrize(("typed", "serves"), [("y\n\n", True), ("y\nn\n", False)])
-def test_skills_that_are_found_are_served_if_the_person_agrees(
+def test_found_skills_are_served_after_a_yes(
     typed: str, serves: bool, skillhub: Skillhub, home: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(home / ".codex" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
@@ -130,9 +130,7 @@ def test_skills_that_are_found_are_served_if_the_person_agrees(
     assert (home / ".skillhub" / "roots.json").exists() is serves
 
 
-def test_skills_that_are_found_are_served_without_a_question_if_an_option_says_so(
-    skillhub: Skillhub, home: Path, started: list[Any]
-) -> None:
+def test_an_option_serves_found_skills_without_a_question(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     put(home / ".codex" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
     declined = skillhub("connect", "cursor", "--yes", "--no-serve-found")
     assert (declined.code, "roots add" in declined.err) == (0, False)
@@ -167,7 +165,7 @@ def test_a_difference_shows_no_secret_of_another_server(skillhub: Skillhub, home
     assert '"Authorization": "Bearer ${env:HUB_TOKEN}"' in skillhub("connect", "cursor", "--dry-run", *arguments).out
 
 
-def test_entries_are_printed_for_every_client_without_a_choice_of_skills(skillhub: Skillhub, home: Path) -> None:
+def test_entries_are_printed_without_a_choice_of_skills(skillhub: Skillhub, home: Path) -> None:
     names = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "zed", "goose", "continue", "other"]
     done = skillhub("connect", *names, "--print")
     assert done.code == 0, done.err
@@ -274,7 +272,7 @@ def test_a_running_server_is_named_with_its_tokens_variable(skillhub: Skillhub, 
 
 
 @pytest.mark.parametrize("which", ["cursor", "--all"])
-def test_a_client_that_uses_a_running_server_goes_on_with_it_until_it_is_to_start_one(
+def test_a_connection_to_a_running_server_stays_without_stdio(
     skillhub: Skillhub, home: Path, started: list[Any], which: str
 ) -> None:
     path = home / ".cursor" / "mcp.json"
@@ -312,7 +310,7 @@ def test_a_client_that_uses_a_running_server_goes_on_with_it_until_it_is_to_star
         (["--all"], "--all finds no client here"),
     ],
 )
-def test_wrong_usage_is_said_and_nothing_changed(
+def test_wrong_usage_is_reported_and_changes_nothing(
     arguments: list[str], said: str, skillhub: Skillhub, home: Path
 ) -> None:
     done = skillhub("connect", "--yes", *arguments)
@@ -321,7 +319,7 @@ def test_wrong_usage_is_said_and_nothing_changed(
     assert list(home.iterdir()) == []
 
 
-def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stops_no_other(
+def test_all_connects_every_installed_client_despite_failures(
     skillhub: Skillhub, home: Path, started: list[Any]
 ) -> None:
     broken = put(home / ".cursor" / "mcp.json", '{"mcpServers": {')
@@ -510,7 +508,7 @@ OFF: dict[str, tuple[str, Callable[[str], str]]] = {
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere some of the files lie in other places")
 @pytest.mark.parametrize("name", OFF)
-def test_an_entry_that_the_client_switched_off_is_reported_as_off_and_stays_off(
+def test_an_entry_switched_off_in_the_client_stays_off(
     skillhub: Skillhub, home: Path, started: list[Any], name: str
 ) -> None:
     place, switch_off = OFF[name]

@@ -84,7 +84,7 @@ def test_a_task_that_no_skill_fits_fails(process: Skillhub, write_skill: SkillWr
     assert "Nothing fits." in done.out
 
 
-def test_a_setting_that_no_server_would_start_with_is_named(skillhub: Skillhub) -> None:
+def test_an_invalid_setting_is_reported(skillhub: Skillhub) -> None:
     done = skillhub("demo", SEARCH_LIMIT="abc")
     assert (done.code, done.out) == (2, "")
     assert done.err == "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"

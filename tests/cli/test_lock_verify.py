@@ -12,7 +12,7 @@ from tests.cli.conftest import Skillhub
 from tests.library.roots import write_skill
 
 
-def test_a_person_locks_what_is_there_and_learns_what_was_edited(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_present_skills_are_locked_and_edits_reported(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "one", "one")
     chosen = ["--skills-dir", str(root)]
@@ -33,7 +33,7 @@ def test_a_person_locks_what_is_there_and_learns_what_was_edited(skillhub: Skill
     assert (verified["ok"], verified["skills"][0]["changed"]) == (True, [])
 
 
-def test_what_is_said_to_type_works_for_a_name_that_looks_like_an_option(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_hints_work_for_a_name_that_looks_like_an_option(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "-rf", "-rf")
     chosen = ["--skills-dir", str(root)]
@@ -46,7 +46,7 @@ def test_what_is_said_to_type_works_for_a_name_that_looks_like_an_option(skillhu
     assert "'-rf' is off; skillhub enable rf\n" in skillhub("why", *chosen, "--", "-rf").out
 
 
-def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_the_lock_of_a_project_is_where_npx_skills_has_it(skillhub: Skillhub, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write_skill(tmp_path / ".agents" / "skills" / "one", "one")
     done = json.loads(skillhub("lock", "--project", "--json", "--cwd", str(tmp_path)).out)
@@ -57,7 +57,7 @@ def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skil
     assert "`skillhub lock --project`" in skillhub("verify", "--project", "--cwd", str(tmp_path)).err
 
 
-def test_what_is_not_as_it_was_locked_is_told_with_the_command_that_brings_it_back(
+def test_a_difference_is_reported_with_the_command_that_restores(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill(tmp_path / "source" / "one", "one")
@@ -72,9 +72,7 @@ def test_what_is_not_as_it_was_locked_is_told_with_the_command_that_brings_it_ba
     assert (missing.code, missing.err) == (1, "\n`skillhub add --frozen` brings back what the lock says\n")
 
 
-def test_edits_that_were_locked_are_brought_back_by_nothing_and_that_is_said(
-    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
-) -> None:
+def test_locked_edits_cannot_be_restored(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
     write_skill(tmp_path / "source" / "one", "one")
     skillhub("add", tmp_path / "source", "--yes")
     script = skills_dir / "one" / "scripts" / "run.sh"
@@ -89,9 +87,7 @@ def test_edits_that_were_locked_are_brought_back_by_nothing_and_that_is_said(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
-def test_links_are_locked_as_they_are_and_one_more_or_one_that_leads_elsewhere_is_told_with_where_it_leads(
-    skillhub: Skillhub, skills_dir: Path
-) -> None:
+def test_links_are_locked_and_changed_links_reported_with_their_target(skillhub: Skillhub, skills_dir: Path) -> None:
     one = skills_dir / "one"
     write_skill(one, "one")
     write_skill(skills_dir / "two", "two")
@@ -131,7 +127,7 @@ def test_links_are_locked_as_they_are_and_one_more_or_one_that_leads_elsewhere_i
     )
 
 
-def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_list_show_and_doctor_report_edited_skills(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "one", "one")
     write_skill(root / "two", "two")
@@ -163,15 +159,15 @@ def test_list_and_show_report_a_source_that_only_npx_skills_recorded(skillhub: S
     assert not {"\x1b", "\u202e"} & set(shown)
 
 
-@pytest.mark.parametrize("where", ["project", "home", "second"])
-def test_what_is_told_to_type_about_a_changed_skill_reads_the_lock_that_names_it(
+@pytest.mark.parametrize("where", ["project", "second"])
+def test_hints_about_an_edited_skill_name_its_own_lock(
     skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "project" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "project")
     root = tmp_path / "second" if where == "second" else tmp_path / where / ".agents" / "skills"
-    option = {"project": "--project", "home": "--user", "second": f"--skills-dir {root}"}[where]
+    option = {"project": "--project", "second": f"--skills-dir {root}"}[where]
     write_skill(tmp_path / "first" / "other", "other")
     write_skill(root / "one", "one")
     chosen = {
@@ -198,9 +194,7 @@ def test_what_is_told_to_type_about_a_changed_skill_reads_the_lock_that_names_it
     assert skillhub("show", "one", SKILLHUB_FROZEN="1", **chosen).code == 0
 
 
-def test_a_shell_tells_of_a_withheld_skill_that_it_is_and_why_and_shows_none_of_it(
-    skillhub: Skillhub, tmp_path: Path
-) -> None:
+def test_a_withheld_skill_is_listed_with_the_reason_and_not_shown(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "one", "one")
     write_skill(root / "two", "two")
@@ -221,7 +215,7 @@ def test_a_shell_tells_of_a_withheld_skill_that_it_is_and_why_and_shows_none_of_
     assert "is not as it was locked, and is withheld" in doctor
 
 
-def test_files_that_git_gave_other_line_ends_are_accepted_and_the_line_for_gitattributes_is_offered(
+def test_other_line_ends_are_accepted_and_the_gitattributes_line_offered(
     skillhub: Skillhub, tmp_path: Path, skills_dir: Path
 ) -> None:
     project, source = tmp_path / "project", tmp_path / "source"

@@ -60,7 +60,7 @@ def test_an_exception_is_one_field_of_its_line() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_nothing_in_a_record_begins_a_line_or_acts_on_a_terminal(form: str) -> None:
+def test_a_record_cannot_forge_a_line_or_control_a_terminal(form: str) -> None:
     # The error's own words are the last line of a traceback.
     body = (
         f"hostile = {HOSTILE!r}\n"
@@ -84,18 +84,18 @@ def test_nothing_in_a_record_begins_a_line_or_acts_on_a_terminal(form: str) -> N
         assert "\u2028" not in begun[0]
 
 
-def test_facts_stand_behind_the_message_of_a_line_of_text() -> None:
+def test_a_line_of_text_ends_with_the_facts() -> None:
     body = "logging.getLogger('skillhub_mcp.audit').info('load', extra={'skill': 'schön', 'part': 2})"
     assert logged(body, "INFO", "text") == ['INFO skillhub_mcp.audit: load skill="schön" part=2']
 
 
 @pytest.mark.parametrize(("level", "heard"), [("INFO", 3), ("ERROR", 1)])
-def test_the_level_decides_what_is_heard_of_our_own_log(level: str, heard: int) -> None:
+def test_the_level_applies_to_our_own_log(level: str, heard: int) -> None:
     body = "for say in (10, 20, 30, 40):\n    logging.getLogger('skillhub_mcp.x').log(say, 'x')"
     assert len(logged(body, level)) == heard
 
 
 @pytest.mark.parametrize("library", ["mcp.server"])
-def test_a_library_is_never_heard_below_a_warning(library: str) -> None:
+def test_libraries_log_warnings_only(library: str) -> None:
     body = f"for say in ('debug', 'info', 'warning'):\n    getattr(logging.getLogger({library!r}), say)(say)"
     assert logged(body, "DEBUG") == [f"WARNING {library}: warning"]

@@ -64,7 +64,7 @@ def test_without_a_command_a_terminal_gets_the_list_of_commands(
 
 
 @pytest.mark.parametrize("typed", [["--transport", "stdio"], ["--enable-run"], ["--skip-auto-reindex"], ["serve"]])
-def test_what_asks_for_a_server_serves_on_a_terminal_too(
+def test_serving_options_serve_on_a_terminal_too(
     skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch, typed: list[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal())

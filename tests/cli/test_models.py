@@ -62,7 +62,7 @@ FAULTS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_model_that_cannot_be_used_costs_no_search_and_doctor_names_it(
+def test_a_broken_model_does_not_stop_a_search_and_doctor_names_it(
     skillhub: Skillhub, tmp_path: Path, fault: str
 ) -> None:
     path = tmp_path / "model"
@@ -98,7 +98,7 @@ def test_a_cross_encoder_that_takes_too_long_leaves_the_order_of_the_rest(
     assert time.monotonic() - began < 10
 
 
-def test_doctor_tells_what_was_recognised(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_doctor_prints_what_it_read_of_a_model(skillhub: Skillhub, tmp_path: Path) -> None:
     files = {
         "1_Pooling/config.json": {"pooling_mode_cls_token": True},
         "config_sentence_transformers.json": {"prompts": {"query": "query: "}},

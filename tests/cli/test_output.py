@@ -66,7 +66,7 @@ def hostile(write_skill: SkillWriter) -> None:
     [["list"], ["search", "red"], ["show", "evil"], ["show", "wor [31mse"], ["index"], ["show", "no\x1b[31mne"]],
     ids=" ".join,
 )
-def test_nothing_that_acts_on_a_terminal_is_printed(skillhub: Skillhub, hostile: None, typed: list[str]) -> None:
+def test_no_control_characters_are_printed(skillhub: Skillhub, hostile: None, typed: list[str]) -> None:
     done = skillhub(*typed)
     for character in ACTIVE:
         assert character not in done.out + done.err
@@ -82,7 +82,7 @@ def test_json_carries_the_same_text_in_its_own_escapes(skillhub: Skillhub, hosti
 
 
 @pytest.mark.slow
-def test_the_log_is_kept_from_acting_on_a_terminal(process: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+def test_control_characters_are_escaped_in_the_log(process: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("one")
     database = tmp_path / "file\x1b[31m" / "db"
     database.parent.write_text("not a directory", encoding="utf-8")
@@ -93,14 +93,14 @@ def test_the_log_is_kept_from_acting_on_a_terminal(process: Skillhub, write_skil
     assert "\x1b" not in done.err
 
 
-def test_a_file_on_a_terminal_is_shown_and_does_not_act(hub_environment: dict[str, str], hostile: None) -> None:
+def test_control_characters_of_a_file_are_escaped_on_a_terminal(hub_environment: dict[str, str], hostile: None) -> None:
     code, seen = on_a_terminal(["show", "evil", "--file", "SKILL.md"], hub_environment, stream="stdout")
     assert code == 0
     assert b"\\x1b[2J\\x9b31m\\rover" in seen
     assert b"\x1b" not in seen
 
 
-def test_a_binary_file_is_not_poured_on_a_terminal(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+def test_a_binary_file_is_not_printed_on_a_terminal(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("one", files={"a.bin": bytes(range(256))})
     assert on_a_terminal(["show", "one", "--file", "a.bin"], hub_environment, stream="stdout") == (2, b"")
 
@@ -160,7 +160,7 @@ def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
 
 
 @pytest.mark.parametrize("place", ["none/x.json", "file/x.json", "directory"])
-def test_a_path_that_leads_nowhere_is_a_wrong_argument(tmp_path: Path, place: str) -> None:
+def test_an_output_path_that_cannot_be_written_is_a_wrong_argument(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "directory").mkdir()
     with pytest.raises(InvalidArgument, match=f"^FILE .*{place}' cannot be written: "):

@@ -127,7 +127,7 @@ def test_vectors_are_asked_first_and_text_answers_when_they_fail(
 
 
 @pytest.mark.acceptance("S2-11")
-def test_an_index_without_embeddings_is_told_and_still_answers(skillhub: Skillhub, api: EmbeddingApi) -> None:
+def test_an_index_without_embeddings_is_reported_and_answers(skillhub: Skillhub, api: EmbeddingApi) -> None:
     environment = choose("openai", api)
     api.fail(*[400] * 20)
     report = skillhub("index", "--json", **environment)
@@ -205,7 +205,7 @@ def test_a_rebuild_while_the_provider_is_down_keeps_the_vectors_that_searches_us
 
 
 @pytest.mark.usefixtures("short_waits")
-def test_a_search_waits_only_so_long_for_a_slow_provider_and_the_next_one_goes_on(
+def test_a_search_does_not_wait_long_for_a_slow_provider(
     skillhub: Skillhub, api: EmbeddingApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     environment = choose("openai", api)

@@ -31,7 +31,7 @@ def searched(skillhub: Skillhub) -> list[str]:
 
 
 @pytest.mark.acceptance("S3-24")
-def test_removed_skills_are_found_no_more_and_undo_brings_all_of_them_back(library: Path, skillhub: Skillhub) -> None:
+def test_removed_skills_leave_the_search_and_undo_restores_them(library: Path, skillhub: Skillhub) -> None:
     before, lock = skills_in(library), (library / LOCK).read_text()
     assert searched(skillhub) == NAMES
     done = skillhub("remove", "pdf", "docx")
@@ -50,7 +50,7 @@ def test_removed_skills_are_found_no_more_and_undo_brings_all_of_them_back(libra
     assert again.err.startswith(f"error: --undo finds nothing: no removed skill lies in the trash of {library}\n")
 
 
-def test_the_last_skill_of_a_root_is_found_no_more_either(library: Path, skillhub: Skillhub) -> None:
+def test_the_last_skill_of_a_root_leaves_the_search_too(library: Path, skillhub: Skillhub) -> None:
     (library / LOCK).unlink()
     assert searched(skillhub) == NAMES
     assert skillhub("remove", *NAMES, "--force").code == 0
@@ -61,7 +61,7 @@ def test_the_last_skill_of_a_root_is_found_no_more_either(library: Path, skillhu
     assert searched(skillhub) == NAMES
 
 
-def test_what_no_lock_names_takes_force_and_of_several_all_or_none_goes(library: Path, skillhub: Skillhub) -> None:
+def test_unlocked_skills_need_force_and_removal_is_all_or_none(library: Path, skillhub: Skillhub) -> None:
     refused = skillhub("remove", "pdf", "xlsx", "--json")
     assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
     assert "--force" in refused.error["hint"]
@@ -74,7 +74,7 @@ def test_what_no_lock_names_takes_force_and_of_several_all_or_none_goes(library:
     assert list(locked(library)) == ["docx", "pdf"]
 
 
-def test_a_dry_run_says_the_same_and_writes_nothing(library: Path, skillhub: Skillhub) -> None:
+def test_a_dry_run_prints_the_same_and_writes_nothing(library: Path, skillhub: Skillhub) -> None:
     assert skillhub("remove", "pdf", "--dry-run").out == f"pdf would be removed from {library}\n"
     assert skillhub("remove", "xlsx", "--dry-run").code == 1
     assert not (library / ".skillhub").exists()
@@ -83,7 +83,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(library: Path, skillhub: Ski
     assert list(skills_in(library)) == ["docx", "xlsx"]
 
 
-def test_a_wrong_name_is_answered_with_the_right_one_and_nothing_is_made(library: Path, skillhub: Skillhub) -> None:
+def test_a_misspelt_name_gets_a_suggestion(library: Path, skillhub: Skillhub) -> None:
     refused = skillhub("remove", "pdff")
     assert (refused.code, refused.out) == (1, "")
     assert "did you mean 'pdf'?" in refused.err
@@ -94,7 +94,7 @@ def test_a_wrong_name_is_answered_with_the_right_one_and_nothing_is_made(library
     assert skillhub("remove", library / "pdf", "--dry-run").code == 0
 
 
-def test_a_skill_of_another_root_is_removed_by_the_option_that_is_told(
+def test_a_skill_of_another_root_needs_the_option_in_the_hint(
     library: Path, skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -119,7 +119,7 @@ def test_a_skill_of_another_root_is_removed_by_the_option_that_is_told(
     assert go("mail", "--user", "--force").code == 0
 
 
-def test_each_command_of_a_library_is_told_with_the_option_for_the_root_of_what_was_named(
+def test_hints_name_the_option_for_the_root_of_a_skill(
     library: Path, skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = tmp_path / "second"
@@ -146,7 +146,7 @@ def test_a_renamed_skill_is_known_by_its_new_name(
     assert (done.code, "delta" in done.out) == (0, True)
 
 
-def test_a_name_that_two_directories_hold_is_refused_with_both(skillhub: Skillhub, skills_dir: Path) -> None:
+def test_an_ambiguous_name_is_refused_with_both_directories(skillhub: Skillhub, skills_dir: Path) -> None:
     for directory in ("one", "two"):
         write_skill(skills_dir / directory, "About gamma.")
         text = (skills_dir / directory / "SKILL.md").read_text()
@@ -156,7 +156,7 @@ def test_a_name_that_two_directories_hold_is_refused_with_both(skillhub: Skillhu
     assert skillhub("remove", "one", "--force").code == 0
 
 
-def test_who_answers_to_the_name_now_is_told(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
+def test_the_skill_that_has_the_name_now_is_reported(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
     write_skill(tmp_path / "second" / "pdf", "About pdfs, too.")
     roots = f"{library}{os.pathsep}{tmp_path / 'second'}"
     done = skillhub("remove", "pdf", SKILLS_DIR=roots)
@@ -164,7 +164,7 @@ def test_who_answers_to_the_name_now_is_told(library: Path, skillhub: Skillhub, 
     assert f"pdf now loads {tmp_path / 'second' / 'pdf'} (hub)" in done.err
 
 
-def test_a_link_goes_and_what_it_leads_to_stays(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_link_is_removed_and_its_target_stays(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
     write_skill(tmp_path / "elsewhere", "mine")
     (library / "linked").symlink_to(tmp_path / "elsewhere")
     done = skillhub("remove", "linked", "--force")
@@ -175,7 +175,7 @@ def test_a_link_goes_and_what_it_leads_to_stays(library: Path, skillhub: Skillhu
     assert os.readlink(library / "linked") == str(tmp_path / "elsewhere")
 
 
-def test_what_only_the_lock_names_is_taken_out_of_it(library: Path, skillhub: Skillhub) -> None:
+def test_a_missing_skill_is_removed_from_the_lock(library: Path, skillhub: Skillhub) -> None:
     for path in sorted((library / "pdf").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     (library / "pdf").rmdir()
@@ -184,7 +184,7 @@ def test_what_only_the_lock_names_is_taken_out_of_it(library: Path, skillhub: Sk
     assert "pdf" not in locked(library)
 
 
-def test_a_skill_that_is_there_again_is_not_written_over_by_undo(library: Path, skillhub: Skillhub) -> None:
+def test_undo_does_not_overwrite_a_new_skill(library: Path, skillhub: Skillhub) -> None:
     skillhub("remove", "pdf")
     write_skill(library / "pdf", "mine")
     refused = skillhub("remove", "--undo", "--json")
@@ -193,7 +193,7 @@ def test_a_skill_that_is_there_again_is_not_written_over_by_undo(library: Path, 
 
 
 @pytest.mark.slow
-def test_undo_brings_a_named_skill_back_whatever_was_removed_since(library: Path, skillhub: Skillhub) -> None:
+def test_undo_restores_a_named_skill_whatever_was_removed_since(library: Path, skillhub: Skillhub) -> None:
     before, lock = skills_in(library), (library / LOCK).read_text()
     skillhub("remove", "docx")
     skillhub("remove", "pdf")

@@ -24,7 +24,7 @@ def below(top: Path, paths: Iterator[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(("read", "skipped"), TREES.values(), ids=TREES.keys())
-def test_the_same_skills_are_read_and_the_same_are_reported_as_skipped(
+def test_the_same_skills_are_read_and_skipped(
     skillhub: Skillhub, tmp_path: Path, read: list[str], skipped: list[str]
 ) -> None:
     top = tmp_path / "clone"

@@ -1,4 +1,4 @@
-"""`skillhub outdated` and `skillhub update`: what changed upstream, what was edited here, and who signed."""
+"""`skillhub update`: what changed upstream, what was edited here, and who signed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ours(skills_dir: Path, name: str = "pdf") -> dict[str, object]:
     return found
 
 
-def test_not_every_skill_is_called_current_while_one_is_not_there(
+def test_a_missing_skill_is_reported_with_the_command_that_restores_it(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     assert skillhub("add", repository.url, "--yes").code == 0
@@ -52,7 +52,7 @@ def test_not_every_skill_is_called_current_while_one_is_not_there(
     assert line.endswith(": pdf; `skillhub add --frozen` brings back what the lock says")
 
 
-def test_a_skill_that_was_renamed_upstream_takes_no_name_that_is_taken(
+def test_a_skill_renamed_upstream_does_not_take_a_used_name(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     skillhub("add", repository.url, "--yes")
@@ -71,7 +71,7 @@ def test_a_skill_that_was_renamed_upstream_takes_no_name_that_is_taken(
 
 
 @pytest.mark.slow
-def test_what_changed_upstream_is_told_shown_and_installed(
+def test_upstream_changes_are_listed_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     assert skillhub("add", repository.url, "--yes").code == 0
@@ -113,7 +113,7 @@ def test_what_changed_upstream_is_told_shown_and_installed(
 
 
 @pytest.mark.slow
-def test_an_edited_skill_is_updated_only_as_the_person_says(
+def test_an_edited_skill_is_updated_only_with_theirs_or_ours(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     skillhub("add", repository.url, "--yes")
@@ -161,49 +161,7 @@ def test_one_edited_skill_does_not_stop_the_update_of_others(
     assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
 
 
-@pytest.mark.slow
-def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_changes(
-    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
-) -> None:
-    source = tmp_path / "source"
-
-    def change(text: str) -> None:
-        (source / "pdf").mkdir(parents=True, exist_ok=True)
-        (source / "pdf" / "SKILL.md").write_text(skill_text("pdf", body=text))
-        (source / "pdf" / "notes.md").write_text("one\n")
-
-    change("One.")
-    assert skillhub("add", source, "--yes").code == 0
-    given, notes = ours(skills_dir)["digest"], skills_dir / "pdf" / "notes.md"
-    notes.write_text("mine\n")
-    assert skillhub("lock", "pdf").code == 0
-    locked = ours(skills_dir)
-    assert locked["origin"] == given
-    assert locked["digest"] != given
-    # The source is as it was, so there is nothing to do: for `update`, for `add`, and after each of them.
-    for command in (("update",), ("update", "pdf"), ("add", str(source))):
-        assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
-        done = skillhub(*command, "--yes")
-        assert (done.code, "Updated" in done.out, ours(skills_dir)) == (0, False, locked)
-        assert skillhub("verify").code == 0
-    assert "is there already, with your edits" in skillhub("add", source, "--yes").out
-    # The person says whose files it has from then on; theirs are locked still, and a frozen server has the skill.
-    change("Two.")
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "outdated"}
-    refused = skillhub("update", "--yes", "--json")
-    assert (refused.error["code"], notes.read_text()) == ("CONFLICT", "mine\n")
-    done = skillhub("update", "--yes", "--ours")
-    assert (done.code, "not locked" in done.err) == (0, False)
-    assert ours(skills_dir)["origin"] not in (given, ours(skills_dir)["digest"])
-    assert (notes.read_text(), skillhub("verify").code) == ("mine\n", 0)
-    assert skillhub("show", "pdf", SKILLHUB_FROZEN="1").code == 0
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
-    change("Three.")
-    assert skillhub("update", "--yes", "--theirs").code == 0
-    assert (notes.read_text(), skillhub("verify").code, "origin" in ours(skills_dir)) == ("one\n", 0, False)
-
-
-def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
+def test_a_skill_that_cannot_be_installed_does_not_stop_others(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
@@ -221,7 +179,7 @@ def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
 
 
 @pytest.mark.slow
-def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
+def test_a_tag_is_pinned_until_unpin(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})
     assert standing(skillhub("update", "--check", "--json")) == {"pdf": "pinned"}
@@ -233,9 +191,7 @@ def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skil
     assert "ref" not in json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]
 
 
-def test_a_skill_that_was_locked_where_it_was_made_is_never_updated_from_itself(
-    skillhub: Skillhub, skills_dir: Path
-) -> None:
+def test_a_skill_locked_where_it_was_written_is_not_updated_from_itself(skillhub: Skillhub, skills_dir: Path) -> None:
     made = skills_dir / "mine" / "SKILL.md"
     made.parent.mkdir(parents=True)
     made.write_text(skill_text("mine"))
@@ -249,7 +205,7 @@ def test_a_skill_that_was_locked_where_it_was_made_is_never_updated_from_itself(
 
 
 @pytest.mark.slow
-def test_what_moved_is_followed_and_what_is_gone_stays(
+def test_a_moved_skill_is_followed_and_a_gone_one_stays(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     skillhub("add", repository.url, "--yes")
@@ -268,7 +224,7 @@ def test_what_moved_is_followed_and_what_is_gone_stays(
 
 
 @pytest.mark.slow
-def test_another_signer_or_none_refuses_until_a_person_accepts_it(
+def test_another_signer_or_none_is_refused_until_accepted(
     repository: Repository, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def signed_by(found: Signature) -> None:
@@ -294,7 +250,7 @@ def test_another_signer_or_none_refuses_until_a_person_accepts_it(
 
 
 @pytest.mark.slow
-def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
+def test_unedited_skills_of_npx_skills_are_updated(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     def as_npx_left_it() -> None:
@@ -322,7 +278,7 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
     assert "moved" not in skillhub("update", "--check").err
 
 
-def test_outdated_and_update_say_that_a_source_went_back_to_an_older_commit(
+def test_a_source_that_went_back_to_an_older_commit_is_reported(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     old = repository.id_of("main")

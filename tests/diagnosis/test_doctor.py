@@ -16,7 +16,7 @@ from skillhub_mcp.diagnosis.installation import CheckResult, Installation
 from skillhub_mcp.execution.sandbox import find_sandbox
 
 
-def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_a_sound_installation_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter")
     done = skillhub("doctor", PATH="")
     assert (done.code, done.out.startswith("All well\n  1 skill served\n  no client connected: "), done.err) == (
@@ -26,9 +26,7 @@ def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, wr
     )
 
 
-def test_what_is_well_is_told_to_who_asks_for_it(
-    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path
-) -> None:
+def test_verbose_prints_what_works(skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("painter")
     done = skillhub("doctor", "--verbose", PATH="", SKILLHUB_SANDBOX="off")
     assert done.out.splitlines()[5:] == [
@@ -55,7 +53,7 @@ def test_a_refused_skill_is_named_with_its_line_its_rule_and_its_fix(
     assert "\nhub       1 skill and 1 refused  " in done.out
 
 
-def test_an_empty_skills_directory_is_told_with_what_to_do(skillhub: Skillhub, skills_dir: Path) -> None:
+def test_an_empty_skills_directory_is_reported_with_a_fix(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("doctor")
     assert done.code == 1
     assert f"{skills_dir}\n  has no skill\n  → put a folder with a SKILL.md there" in done.out
@@ -73,7 +71,7 @@ def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
 
 
 @pytest.mark.parametrize("variable", ["SKILLHUB_PROJECT_ROOT", "CODELIA_AGENTS_ROOT"])
-def test_a_root_of_the_project_that_was_named_has_to_be_there(
+def test_a_named_project_root_must_exist(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, variable: str
 ) -> None:
     write_skill("painter")
@@ -87,7 +85,7 @@ def test_a_root_of_the_project_that_was_named_has_to_be_there(
 
 
 @pytest.mark.parametrize("kind", ["missing", "file"])
-def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skills(
+def test_a_named_directory_must_exist_even_if_another_has_skills(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path, kind: str
 ) -> None:
     write_skill("painter")
@@ -101,9 +99,7 @@ def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skill
 
 
 @pytest.mark.parametrize("setting", ["SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"])
-def test_a_filter_that_names_nothing_is_a_problem_and_serves_nothing(
-    skillhub: Skillhub, write_skill: SkillWriter, setting: str
-) -> None:
+def test_an_empty_filter_is_a_problem(skillhub: Skillhub, write_skill: SkillWriter, setting: str) -> None:
     write_skill("painter")
     done = skillhub("doctor", **{setting: ","})
     assert (done.code, done.out.count(f"{setting}\n")) == (1, 1)
@@ -113,9 +109,7 @@ def test_a_filter_that_names_nothing_is_a_problem_and_serves_nothing(
     assert skillhub("list", "--json", **{setting: ","}).json["skills"] == []
 
 
-def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may_mean(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_a_misspelt_variable_is_a_warning_with_a_suggestion(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter")
     done = skillhub("doctor", "--json", PATH="", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_SKILLS_DIR="/x")
     assert done.code == 0
@@ -127,9 +121,7 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may
 
 
 @pytest.mark.slow
-def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_a_file_that_stops_a_server_is_a_problem(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("painter")
     broken, gone = tmp_path / "broken.json", tmp_path / "gone"
     broken.write_text("{", encoding="utf-8")
@@ -158,7 +150,7 @@ def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
 
 
 @pytest.mark.slow
-def test_what_is_served_is_counted_and_not_what_is_there(
+def test_served_skills_are_counted_apart_from_excluded_ones(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for name in ("alpha", "beta", "gamma"):
@@ -180,7 +172,7 @@ def test_what_is_served_is_counted_and_not_what_is_there(
     assert skillhub("doctor", "--json").json["served"] == 0
 
 
-def test_what_concerns_every_skill_is_told_before_many_refusals(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_general_problems_come_before_many_refusals(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("alpha")
     for number in range(30):
         write_skill(f"silent-{number:02}", frontmatter=f"name: silent-{number:02}")
@@ -194,7 +186,7 @@ def test_what_concerns_every_skill_is_told_before_many_refusals(skillhub: Skillh
     assert len(skillhub("doctor", "--json", SKILLHUB_ENABLED_SKILLS="alhpa").json["problems"]) == 31
 
 
-def test_a_namesake_is_a_note_and_spoils_nothing(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+def test_a_shadowed_skill_is_only_a_note(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("painter", root=tmp_path / "a")
     lost = write_skill("painter", root=tmp_path / "b")
     roots = {"SKILLS_DIR": f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'b'}"}
@@ -206,7 +198,7 @@ def test_a_namesake_is_a_note_and_spoils_nothing(skillhub: Skillhub, write_skill
     assert (as_json["verdict"], notes) == ("well", [str(lost)])
 
 
-def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_warning(
+def test_files_that_others_may_write_are_problems_and_readable_ones_warnings(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("painter")
@@ -230,9 +222,7 @@ def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_war
     ]
 
 
-def test_how_commands_are_confined_is_told_and_off_is_a_warning_where_they_are_enabled(
-    skillhub: Skillhub, write_skill: SkillWriter
-) -> None:
+def test_a_disabled_sandbox_is_a_warning_if_commands_are_enabled(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter")
     off = skillhub("doctor", "--json", SKILLHUB_SANDBOX="off", SKILLHUB_ENABLE_RUN="1").json
     assert off["sandbox"] == {"name": "off", "reason": None}
@@ -241,7 +231,7 @@ def test_how_commands_are_confined_is_told_and_off_is_a_warning_where_they_are_e
     assert skillhub("doctor", "--json", SKILLHUB_SANDBOX="off").json["warnings"] == []
 
 
-def test_that_no_sandbox_works_is_a_problem_only_where_commands_are_enabled(
+def test_a_missing_sandbox_is_a_problem_if_commands_are_enabled(
     skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("painter")
@@ -256,7 +246,7 @@ def test_that_no_sandbox_works_is_a_problem_only_where_commands_are_enabled(
     assert (without.code, [one["check"] for one in without.json["notes"]].count("sandbox")) == (0, 1)
 
 
-def test_a_check_that_cannot_read_something_leaves_the_others_alone(
+def test_a_failing_check_does_not_stop_the_others(
     skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("painter")

@@ -16,7 +16,7 @@ from skillhub_mcp.version import version
 
 
 @pytest.mark.slow
-def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_fix(
+def test_each_client_entry_is_started_and_problems_reported_with_a_fix(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill("painter")

@@ -40,7 +40,7 @@ def database(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict
 
 @pytest.mark.parametrize("pattern", ["_versions/*.manifest", "data/*.lance"])
 @pytest.mark.parametrize("damage", [delete, truncate])
-def test_a_table_whose_files_are_deleted_or_truncated_is_noticed_and_mended(
+def test_deleted_or_truncated_files_of_a_table_are_reported(
     skillhub: Skillhub, database: Path, damage: Callable[[Path], None], pattern: str
 ) -> None:
     sound = [skillhub(*search).json["skills"] for search in SEARCHES]
@@ -57,9 +57,7 @@ def test_a_table_whose_files_are_deleted_or_truncated_is_noticed_and_mended(
     assert [skillhub(*search).json["skills"] for search in SEARCHES] == sound
 
 
-def test_what_changes_between_two_versions_is_no_damage(
-    skillhub: Skillhub, database: Path, write_skill: SkillWriter
-) -> None:
+def test_changes_between_versions_are_not_damage(skillhub: Skillhub, database: Path, write_skill: SkillWriter) -> None:
     for number in range(4):
         write_skill("s1", f"Merges invoices for the {number}. time.")
         assert skillhub("index").code == 0

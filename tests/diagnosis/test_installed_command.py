@@ -70,7 +70,7 @@ def stranger(tmp_path: Path) -> Path:
     return install(wheel(tmp_path, name="skillhub-mcp", version="7.0.1", summary=STRANGER), tmp_path / "stranger")
 
 
-def test_the_command_of_this_installation_is_known_as_such() -> None:
+def test_the_command_of_this_installation_is_recognised() -> None:
     scripts = sysconfig.get_path("scripts")
     found = command_on_path(path=scripts)
     assert found is not None
@@ -90,7 +90,7 @@ def test_a_link_to_the_command_leads_to_its_distribution(stranger: Path, tmp_pat
     assert found.owner is CommandOwner.OTHER_PROGRAM
 
 
-def test_another_installation_of_this_program_is_no_other_program(tmp_path: Path) -> None:
+def test_another_installation_of_this_program_is_recognised(tmp_path: Path) -> None:
     from importlib.metadata import metadata
 
     made = wheel(tmp_path, name="skillhub-mcp", version="0.0.9", summary=metadata("skillhub-mcp")["Summary"])
@@ -100,7 +100,7 @@ def test_another_installation_of_this_program_is_no_other_program(tmp_path: Path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script is no command there")
-def test_a_script_of_no_distribution_and_a_missing_command_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_command_differs_from_one_without_a_distribution(tmp_path: Path) -> None:
     assert command_on_path(path=str(tmp_path)) is None
     script = tmp_path / "skillhub-mcp"
     script.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -125,7 +125,7 @@ def test_doctor_reports_another_program_first_on_path_and_how_to_fix_it(
     assert [problem["subject"] for problem in as_json["problems"]] == [f"{stranger}/skillhub-mcp"]
 
 
-def test_an_installation_without_a_command_is_started_by_its_file_and_known_by_it(
+def test_an_installation_without_a_command_is_started_by_its_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(installed_command, "own_command", lambda: None)
