@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,37 +181,31 @@ def test_nested_roots_leave_their_skills_to_the_earlier_root(tmp_path: Path) -> 
 # Unreadable paths
 
 
-def test_a_missing_root_is_reported_and_does_not_stop_the_others(tmp_path: Path) -> None:
+def test_a_missing_root_or_a_file_is_reported_and_does_not_stop_the_others(tmp_path: Path) -> None:
     plant(tmp_path / "there" / "skill")
-    found = walk(tmp_path / "missing", tmp_path / "there")
+    (tmp_path / "file").touch()
+    found = walk(tmp_path / "missing", tmp_path / "file", tmp_path / "there")
     assert names(found, tmp_path) == ["there/skill"]
-    assert reasons(found, tmp_path) == {"missing": "does not exist"}
+    assert reasons(found, tmp_path) == {"missing": "does not exist", "file": "is a file, not a directory"}
 
 
-def test_a_root_that_is_a_file_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    assert reasons(walk(tmp_path / "file"), tmp_path) == {"file": "is a file, not a directory"}
-
-
-def test_a_skill_file_that_is_a_directory_is_reported(tmp_path: Path) -> None:
-    plant(tmp_path / "a" / "SKILL.md")
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda file: plant(file.parent / "SKILL.md"), "is not a regular file"),
+        (os.mkfifo, "is not a regular file"),
+        (lambda file: file.symlink_to("nowhere"), "cannot be read (No such file or directory)"),
+    ],
+    ids=["directory", "FIFO", "dangling link"],
+)
+def test_a_skill_file_that_is_not_a_file_is_reported(
+    tmp_path: Path, make: Callable[[Path], object], reason: str
+) -> None:
     plant(tmp_path / "a" / "below")
+    make(tmp_path / "a" / "SKILL.md")
     found = walk(tmp_path)
     assert found.found == ()
-    assert reasons(found, tmp_path) == {"a/SKILL.md": "is not a regular file"}
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no FIFOs")
-def test_a_skill_file_that_is_a_fifo_is_reported_and_does_not_block(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    os.mkfifo(tmp_path / "a" / "SKILL.md")
-    assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "is not a regular file"}
-
-
-def test_a_skill_file_that_is_a_dangling_link_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "SKILL.md").symlink_to("nowhere")
-    assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "cannot be read (No such file or directory)"}
+    assert reasons(found, tmp_path) == {"a/SKILL.md": reason}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")

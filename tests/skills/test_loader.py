@@ -150,9 +150,3 @@ def test_a_multi_line_description_is_one_line_of_the_list(skills_dir: Path, writ
     loader = SkillLoader(skills_dir)
     assert loader.get_descriptions() == "- a: One. - b: Two."
     assert loader.skills["a"]["description"] == "One.\n\n- b: Two."
-
-
-def test_an_invalid_name_can_be_loaded_by_its_alias(skills_dir: Path, write_skill: SkillWriter) -> None:
-    write_skill("Chat with PDF", directory="chat", body="B.")
-    loader = SkillLoader(skills_dir)
-    assert loader.get_skill_content("chat-with-pdf") == loader.get_skill_content("Chat with PDF")

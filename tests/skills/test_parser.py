@@ -178,7 +178,10 @@ def test_an_invalid_switch_is_noted_and_keeps_its_default(key: str) -> None:
         skill = served(f"name: a\ndescription: b\n{key}: {written}")
         assert (skill.disable_model_invocation, skill.user_invocable) == (False, True)
         assert ("key-type", 4) in violations(skill)
-    assert ("key-type", 4) not in violations(served(f"name: a\ndescription: b\n{key}: Yes"))
+    for written in ("true", "Yes", "on", "'1'", "false", "No"):
+        skill = served(f"name: a\ndescription: b\n{key}: {written}")
+        assert getattr(skill, key.replace("-", "_")) is (written not in ("false", "No"))
+        assert ("key-type", 4) not in violations(skill)
 
 
 # allowed-tools

@@ -96,64 +96,40 @@ def chosen(places: Sequence[str], project: Project, home: Path, tmp_path: Path) 
     return [(root.source.value, os.path.relpath(root.path, top)) for root in roots]
 
 
+IN_PROJECT = [("project", f"repo/{place}.agents/skills") for place in ("packages/one/", "packages/", "")]
+FOR_CLAUDE = [("project", f"repo/{place}.claude/skills") for place in ("packages/one/", "packages/", "")]
+OF_USER = [("user", "home/.agents/skills"), ("user", "home/.agent/skills")]
+
+
 @pytest.mark.acceptance("S3-1")
-def test_sources_keep_their_order_with_the_nearest_directory_first(
-    project: Project, home: Path, tmp_path: Path
-) -> None:
-    assert chosen(["builtin", "hub", "user", "project"], project, home, tmp_path) == [
-        ("project", "repo/packages/one/.agents/skills"),
-        ("project", "repo/packages/.agents/skills"),
-        ("project", "repo/.agents/skills"),
-        ("project", "repo/.agent/skills"),
-        ("user", "home/.agents/skills"),
-        ("user", "home/.agent/skills"),
-        ("hub", "hub"),
-        ("builtin", "shipped"),
-    ]
-
-
-def test_claude_directories_come_last_within_their_source(project: Project, home: Path, tmp_path: Path) -> None:
-    assert chosen(["project", "user", "claude"], project, home, tmp_path) == [
-        ("project", "repo/packages/one/.agents/skills"),
-        ("project", "repo/packages/.agents/skills"),
-        ("project", "repo/.agents/skills"),
-        ("project", "repo/.agent/skills"),
-        ("project", "repo/packages/one/.claude/skills"),
-        ("project", "repo/packages/.claude/skills"),
-        ("project", "repo/.claude/skills"),
-        ("user", "home/.agents/skills"),
-        ("user", "home/.agent/skills"),
-        ("user", "home/.claude/skills"),
-    ]
-    assert chosen(["claude"], project, home, tmp_path) == [
-        ("project", "repo/packages/one/.claude/skills"),
-        ("project", "repo/packages/.claude/skills"),
-        ("project", "repo/.claude/skills"),
-        ("user", "home/.claude/skills"),
-    ]
-
-
 @pytest.mark.parametrize(
-    ("place", "expected"),
+    ("places", "expected"),
     [
-        ("user", [("user", "home/.agents/skills"), ("user", "home/.agent/skills")]),
-        ("hub", [("hub", "hub")]),
-        ("builtin", [("builtin", "shipped")]),
+        (
+            ["builtin", "hub", "user", "project"],
+            [*IN_PROJECT, ("project", "repo/.agent/skills"), *OF_USER, ("hub", "hub"), ("builtin", "shipped")],
+        ),
+        # The directories of Claude Code come last within their source.
+        (
+            ["project", "user", "claude"],
+            [*IN_PROJECT, ("project", "repo/.agent/skills"), *FOR_CLAUDE, *OF_USER, ("user", "home/.claude/skills")],
+        ),
+        (["claude"], [*FOR_CLAUDE, ("user", "home/.claude/skills")]),
+        (["user"], OF_USER),
+        (["hub"], [("hub", "hub")]),
+        (["builtin"], [("builtin", "shipped")]),
+        ([], []),
     ],
 )
-def test_only_the_chosen_places_are_searched(
-    place: str, expected: list[tuple[str, str]], project: Project, home: Path, tmp_path: Path
+def test_the_chosen_places_are_searched_in_order_with_the_nearest_directory_first(
+    places: list[str], expected: list[tuple[str, str]], project: Project, home: Path, tmp_path: Path
 ) -> None:
-    assert chosen([place], project, home, tmp_path) == expected
-    assert chosen([], project, home, tmp_path) == []
+    assert chosen(places, project, home, tmp_path) == expected
 
 
 def test_in_the_home_directory_the_users_skills_are_not_a_projects(home: Path, tmp_path: Path) -> None:
     at_home = find_project(str(home), markers=[])
-    assert chosen(["project", "user"], at_home, home, tmp_path) == [
-        ("user", "home/.agents/skills"),
-        ("user", "home/.agent/skills"),
-    ]
+    assert chosen(["project", "user"], at_home, home, tmp_path) == OF_USER
 
 
 def test_only_project_roots_are_bounded(project: Project, home: Path) -> None:

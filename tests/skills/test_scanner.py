@@ -140,17 +140,6 @@ def test_a_broken_file_stays_broken_until_it_changes(
 # What is served
 
 
-@pytest.mark.acceptance("S2-55")
-def test_a_skill_directory_below_the_root_can_be_scanned_alone(
-    look: Looker, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("my-skill", root=tmp_path / ".agent" / "skills")
-    monkeypatch.chdir(tmp_path)
-    seen = look(Path("./.agent/skills"))
-    assert names(seen) == ["my-skill"]
-    assert seen.snapshot.skills[0].directory == os.path.realpath(tmp_path / ".agent" / "skills" / "my-skill")
-
-
 @pytest.mark.acceptance("S2-56")
 def test_loading_is_lenient_by_default(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("kept")
@@ -188,18 +177,6 @@ def test_a_skill_file_may_be_a_link_only_within_the_skill(
     assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
 
 
-def test_unreadable_places_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
-    skill = write_skill("a")
-    (skill / "SKILL.md").unlink()
-    (skill / "SKILL.md").mkdir()
-    missing = skill / "missing"
-    seen = look(skill.parent, missing)
-    assert [(p.path, p.reason) for p in seen.snapshot.report.problems] == [
-        (os.path.realpath(skill / "SKILL.md"), "is not a regular file"),
-        (os.path.realpath(missing), "does not exist"),
-    ]
-
-
 # Documents
 
 
@@ -224,7 +201,6 @@ def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: S
     assert "people" not in a.searchable_text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ruin", [None, b"no frontmatter", b"\0"])
 def test_a_deleted_or_broken_document_is_an_error(look: Looker, write_skill: SkillWriter, ruin: bytes | None) -> None:
     directory = write_skill("a")

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
+from tests.judges import Offering
 
 from skillhub_mcp.api import available_skills
 from skillhub_mcp.project import find_project
 from skillhub_mcp.publishing.uris import skill_paths
 from skillhub_mcp.skills.admission import LENIENT
-from skillhub_mcp.skills.model import Skill, Trust
+from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import Registry, build_registry_index
 from skillhub_mcp.skills.roots import SkillRoot, Source, choose_roots
@@ -49,20 +50,6 @@ def snapshot_of(roots: tuple[SkillRoot, ...], trust: Trust = Trust.AWAITED) -> S
 def source_of(snapshot: Snapshot, text: str) -> Source | None:
     found = Names(snapshot).find(text)
     return None if found is None else snapshot.source(found)
-
-
-class _Without:
-    """A filter that disables or hides some skills."""
-
-    def __init__(self, *lacking: Skill, hidden: bool = False) -> None:
-        self._lacking = {skill.directory for skill in lacking}
-        self._hidden = hidden
-
-    def offers(self, skill: Skill) -> bool:
-        return skill.directory not in self._lacking
-
-    def hides(self, skill: Skill) -> bool:
-        return self._hidden and not self.offers(skill)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +110,11 @@ def test_a_disabled_skill_keeps_its_name_and_a_hidden_one_does_not(
     snapshot = snapshot_of(roots)
     own, theirs = (Names(snapshot).find(name) for name in ("commit", "commit@project"))
     assert own is not None
-    off = Names(snapshot, _Without(own))
+    off = Names(snapshot, Offering(lambda skill: skill is not own))
     assert off.find("commit") is own
     assert off.offered() == ()
     assert off.findable() == (theirs,)
-    hidden = Names(snapshot, _Without(own, hidden=True))
+    hidden = Names(snapshot, Offering(hides=lambda skill: skill is own))
     assert hidden.find("commit") is theirs
     assert hidden.findable() == (theirs,)
 
