@@ -7,15 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from skillhub_mcp.errors import SkillConflict
-from skillhub_mcp.library.plan import (
-    InstalledSkill,
-    Settlement,
-    Verb,
-    changes,
-    different,
-    is_alike,
-    plan_step,
-)
+from skillhub_mcp.library.plan import InstalledSkill, Settlement, Verb, changes, different, is_alike, plan_step
 from skillhub_mcp.locks.file_digests import FileDigest, digest_of
 
 SOURCE, OTHER = "github:acme/skills", "github:mallory/skills"

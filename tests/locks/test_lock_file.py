@@ -12,15 +12,7 @@ from docs.lock_fields import STANDING_FIELDS, field_meanings
 
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.file_digests import Differences, LockState
-from skillhub_mcp.locks.lock_file import (
-    Lock,
-    LockedByHub,
-    LockedSkill,
-    lock_text,
-    parse_lock,
-    read_lock,
-    read_plain,
-)
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock, read_lock, read_plain
 from skillhub_mcp.locks.lock_verifier import LockStanding
 
 PATH = "/project/skills-lock.json"

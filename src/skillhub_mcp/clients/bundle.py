@@ -94,8 +94,5 @@ def _manifest(wheel: Wheel) -> dict[str, object]:
         "tools": [{"name": name, "description": description} for name, description in _TOOLS.items()],
         "keywords": re.split(r"[,\s]+", about["Keywords"] or ""),
         "license": about["License-Expression"],
-        "compatibility": {
-            "platforms": ["darwin", "win32", "linux"],
-            "runtimes": {"python": wheel.requires_python},
-        },
+        "compatibility": {"platforms": ["darwin", "win32", "linux"], "runtimes": {"python": wheel.requires_python}},
     }

@@ -86,9 +86,8 @@ def plan_step(
     if replace:
         return Verb.REPLACE
     known = f"is installed from {there.source}" if there.source else "is there, and no lock says where it is from"
-    raise SkillConflict(
-        there.name, known, hint="--replace puts that one into the trash, and --name NEW installs beside it"
-    )
+    hint = "--replace puts that one into the trash, and --name NEW installs beside it"
+    raise SkillConflict(there.name, known, hint=hint)
 
 
 def _update(there: InstalledSkill, files: Files, given: str, settled: Settlement) -> Verb:
@@ -104,12 +103,9 @@ def _update(there: InstalledSkill, files: Files, given: str, settled: Settlement
     differing = different(here, files)
     count = "1 file differs" if len(differing) == 1 else f"{len(differing):,} files differ"
     shown = ", ".join(map(repr, differing[:_SHOWN_FILES])) + (" …" if len(differing) > _SHOWN_FILES else "")
-    raise SkillConflict(
-        there.name,
-        f"was edited here, and its source has changed: {count} ({shown})",
-        files=differing,
-        hint="--theirs takes the source's files and puts yours into the trash; --ours keeps yours",
-    )
+    reason = f"was edited here, and its source has changed: {count} ({shown})"
+    hint = "--theirs takes the source's files and puts yours into the trash; --ours keeps yours"
+    raise SkillConflict(there.name, reason, files=differing, hint=hint)
 
 
 def different(first: Files, second: Files) -> tuple[str, ...]:

@@ -38,9 +38,8 @@ class FileDigest:
 
 def content_digest(files: Mapping[str, str]) -> str:
     """Return `sha256:` and 64 hexadecimal digits for the files of a skill: SHA-256 in hexadecimal by path with `/`."""
-    whole = hashlib.sha256()
-    for path, digest in sorted((path.encode("utf-8", "surrogateescape"), digest) for path, digest in files.items()):
-        whole.update(path + b"\0" + digest.encode() + b"\n")
+    lines = sorted((path.encode("utf-8", "surrogateescape"), digest.encode()) for path, digest in files.items())
+    whole = hashlib.sha256(b"".join(path + b"\0" + digest + b"\n" for path, digest in lines))
     return f"sha256:{whole.hexdigest()}"
 
 
@@ -66,7 +65,6 @@ def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:
 
 _PIECE = 1 << 20
 _TICK_NS = 2_000_000_000
-_BEING_WRITTEN = "it is being written"
 
 
 class FileState(NamedTuple):
@@ -147,26 +145,23 @@ def files_below(directory: str, below: str = "") -> Iterator[tuple[str, str, os.
 
 
 def _digest(path: str, state: FileState) -> FileDigest:
+    """Return the digest of a path. Raises OSError, also if it is being written."""
     if stat.S_ISREG(state.mode):
         return _hashed(path, state)
     kind = "FIFO" if stat.S_ISFIFO(state.mode) else "socket" if stat.S_ISSOCK(state.mode) else "device"
     if stat.S_ISLNK(state.mode):
         target = os.readlink(path)
         kind = "-> " + (target.removeprefix("\\\\?\\").replace("\\", "/") if os.name == "nt" else target)
-        if _state(os.lstat(path)) != state:
-            raise OSError(0, _BEING_WRITTEN, path)
     return FileDigest("", 0, executable=False, irregular=kind)
 
 
 def _hashed(path: str, state: FileState) -> FileDigest:
     whole = hashlib.sha256()
     with open(os.open(path, TO_PLAIN_FILE), "rb") as file:
-        before = _state(os.fstat(file.fileno()))
         while piece := file.read(_PIECE):
             whole.update(piece)
-        after = _state(os.fstat(file.fileno()))
-    if not before == after == state:
-        raise OSError(0, _BEING_WRITTEN, path)
+        if _state(os.fstat(file.fileno())) != state:
+            raise OSError(0, "it is being written", path)
     return FileDigest(whole.hexdigest(), state.size, bool(state.mode & stat.S_IXUSR))
 
 

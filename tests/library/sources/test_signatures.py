@@ -12,13 +12,7 @@ from tests.library.sources.repositories import ENVIRONMENT, Repository
 
 from skillhub_mcp.errors import IntegrityFailed
 from skillhub_mcp.library.sources.git import GitOptions
-from skillhub_mcp.library.sources.git_tree import (
-    Signature,
-    SignatureState,
-    check_signer,
-    open_git,
-    signature_of,
-)
+from skillhub_mcp.library.sources.git_tree import Signature, SignatureState, check_signer, open_git, signature_of
 from skillhub_mcp.library.sources.source import parse_source
 
 needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed here")

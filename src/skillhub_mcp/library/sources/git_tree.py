@@ -131,8 +131,7 @@ class GitTree(Tree):
 
     def tree_id(self, path: str) -> str:
         """Return the id of the directory at `path`; empty if there is none."""
-        name = f"{self.commit}:{path}" if path else f"{self.commit}^{{tree}}"
-        found, outcome = self.repository.try_run("rev-parse", "--verify", "--quiet", name)
+        found, outcome = self.repository.try_run("rev-parse", "--verify", "--quiet", f"{self.commit}:{path}")
         return found.decode().strip() if outcome.exit_code == 0 else ""
 
     def read(self, path: str) -> Iterator[bytes]:
@@ -278,22 +277,18 @@ def check_signer(
     required: bool = False,
 ) -> None:
     """Raise IntegrityFailed for a bad signature, another signer than the lock's, or an unknown one if `required`."""
-    shown = in_line(found.reason)
+    is_signed = found.state is not SignatureState.UNSIGNED
+    shown = in_line(found.reason) if is_signed else "no signature"
     if found.fingerprint:
         shown = _signer(found.fingerprint, found.principal)
-    elif found.state is SignatureState.UNSIGNED:
-        shown = "no signature"
     if found.state is SignatureState.BAD:
         hint = "do not use it; tell its author"
         raise IntegrityFailed(f"the signature of {subject}", expected="one that fits", found=shown, hint=hint)
     if required and found.state is not SignatureState.GOOD:
+        expected = "one of your allowed signers (SKILLHUB_REQUIRE_SIGNED=1)"
         hint = f"add the signer's key to {ALLOWED_SIGNERS}, once you know whose it is"
-        raise IntegrityFailed(
-            f"the signer of {subject}",
-            expected="one of your allowed signers (SKILLHUB_REQUIRE_SIGNED=1)",
-            found=shown,
-            hint="ask its author to sign it" if found.state is SignatureState.UNSIGNED else hint,
-        )
+        hint = hint if is_signed else "ask its author to sign it"
+        raise IntegrityFailed(f"the signer of {subject}", expected=expected, found=shown, hint=hint)
     if locked is None or not locked[0] or accepted or found.fingerprint == locked[0]:
         return
     # Another key that the person has listed for the same signer, and not for a pattern of signers.
