@@ -125,12 +125,9 @@ class Change:
                     os.replace(target, source)
                 self._moved.pop()
         except OSError as error:
-            raise LibraryUnwritable(
-                self.root,
-                error.strerror or type(error).__name__,
-                hint="fix that, then `skillhub verify` reports which skills are in the trash",
-                begun=True,
-            ) from cause
+            hint = "fix that, then `skillhub verify` reports which skills are in the trash"
+            reason = error.strerror or type(error).__name__
+            raise LibraryUnwritable(self.root, reason, hint=hint, begun=True) from cause
 
 
 @contextmanager

@@ -29,13 +29,10 @@ _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0xA0000003)
 # Staging and trash are for this machine; the lock file is what a repository shares.
 _IGNORED = b"*\n"
 
-_ACCESS = "grant access, or choose another directory with SKILLS_DIR, --project or --user"
+_ELSEWHERE = "choose another directory with SKILLS_DIR, --project or --user"
 _HINTS = {
-    errno.ENOSPC: "free space on its disk, then run the command again",
-    errno.EDQUOT: "free space on its disk, then run the command again",
-    errno.EROFS: _ACCESS,
-    errno.EACCES: _ACCESS,
-    errno.EPERM: _ACCESS,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free space on its disk, then run the command again"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), f"grant access, or {_ELSEWHERE}"),
     errno.EXDEV: "a mount point in a skills directory cannot be moved: unmount it, or move it away yourself",
     errno.EBUSY: "close what uses it or unmount it, then run the command again",
 }
@@ -68,11 +65,8 @@ class OwnPlaces:
         try:
             os.makedirs(self.root, exist_ok=True)
             if os.path.lexists(os.path.join(self.root, SKILL_FILE)):
-                raise SkillConflict(
-                    os.path.basename(self.root),
-                    f"is itself a skill ({self.root}), and no skill is put into another",
-                    hint="choose another directory with SKILLS_DIR, --project or --user",
-                )
+                reason = f"is itself a skill ({self.root}), and no skill is put into another"
+                raise SkillConflict(os.path.basename(self.root), reason, hint=_ELSEWHERE)
             for place in (self.top, self.staging, self.trash):
                 # Another command may create it at the same time.
                 with contextlib.suppress(FileExistsError):
@@ -94,11 +88,8 @@ def places_of(root: str) -> OwnPlaces:
     """Return the places in a root, which may be given by a link to it. Raises LibraryUnwritable for a broken link."""
     given = expand_home(root)
     if os.path.islink(given) and not os.path.exists(given):
-        raise LibraryUnwritable(
-            given,
-            f"it is a link to {os.readlink(given)!r}, which is not there",
-            hint="mount or make what it leads to, or choose another directory with SKILLS_DIR, --project or --user",
-        )
+        hint = f"mount or make what it leads to, or {_ELSEWHERE}"
+        raise LibraryUnwritable(given, f"it is a link to {os.readlink(given)!r}, which is not there", hint=hint)
     return OwnPlaces(os.path.realpath(given))
 
 
@@ -130,8 +121,7 @@ def _not_ours(path: str, wanted: str) -> LibraryUnwritable:
 
 
 MAX_ENTRIES = 10
-_REMOVED, _REPLACED = "-removed", "-replaced"
-_ENTRY = re.compile(rf"[0-9]{{8}}T[0-9]{{12}}Z-[0-9a-f]{{8}}(?:{_REMOVED}|{_REPLACED})")
+_ENTRY = re.compile("[0-9]{8}T[0-9]{12}Z-[0-9a-f]{8}-(?:removed|replaced)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +134,7 @@ class TrashEntry:
     @property
     def removed(self) -> bool:
         """Whether the skills were removed, and not replaced."""
-        return self.directory.endswith(_REMOVED)
+        return self.directory.endswith("-removed")
 
     def skill(self, name: str) -> str:
         """Return where a skill of the entry lies."""
@@ -152,14 +142,15 @@ class TrashEntry:
 
     @property
     def lock_before(self) -> str:
-        """The path of the lock as it was before the change."""
+        """The path of the lock as it was before."""
         return os.path.join(self.directory, LOCK_NAME)
 
 
 def new_entry(places: OwnPlaces, lock_before: bytes | None, *, removed: bool) -> TrashEntry:
     """Create an empty entry. Raises OSError."""
-    name = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}Z-{secrets.token_hex(4)}"
-    entry = TrashEntry(os.path.join(places.trash, name + (_REMOVED if removed else _REPLACED)))
+    what = "removed" if removed else "replaced"
+    name = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}Z-{secrets.token_hex(4)}-{what}"
+    entry = TrashEntry(os.path.join(places.trash, name))
     os.makedirs(entry.skill(""))
     if lock_before is not None:
         with open(entry.lock_before, "xb") as file:

@@ -54,12 +54,9 @@ def bring_back(
         lock = lock_at(lock_path)
         entries_before = (_lock_before(entry, lock_path).find(moved.name) for moved, entry in found.items())
         locked = [one for one in entries_before if one is not None]
-        change.commit(
-            (),
-            lock_path=lock_path,
-            lock_text=lock_text(lock.having(*locked)) if locked else None,
-            restores={one.name: entry for one, entry in found.items()},
-        )
+        text = lock_text(lock.having(*locked)) if locked else None
+        restores = {one.name: entry for one, entry in found.items()}
+        change.commit((), lock_path=lock_path, lock_text=text, restores=restores)
     return tuple(found)
 
 
@@ -68,11 +65,9 @@ def _to_remove(root: str, lock: Lock, names: Sequence[str], *, force: bool) -> t
     found = [_found(root, name, locked) for name in dict.fromkeys(names)]
     for one in found:
         if not (one.locked or force):
-            raise SkillConflict(
-                one.name,
-                f"is not named by {lock.path}: nothing says that it was installed",
-                hint="--force puts it into the trash all the same, and --undo brings it back",
-            )
+            reason = f"is not named by {lock.path}: nothing says that it was installed"
+            hint = "--force puts it into the trash all the same, and --undo brings it back"
+            raise SkillConflict(one.name, reason, hint=hint)
     return tuple(found)
 
 

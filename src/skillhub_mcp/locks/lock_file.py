@@ -229,10 +229,9 @@ def read_lock(path: str) -> Lock | None:
     try:
         content = read_plain(path, follow=True)
         return None if content is None else parse_lock(content.decode("utf-8"), path)
-    except OSError as error:
-        raise LockUnreadable(path, error.strerror or type(error).__name__, hint="make it readable") from error
-    except UnicodeDecodeError as error:
-        raise LockUnreadable(path, "it is not UTF-8", hint="make it readable") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise LockUnreadable(path, reason or type(error).__name__, hint="make it readable") from error
 
 
 def lock_at(path: str) -> Lock:

@@ -9,7 +9,6 @@ import hashlib
 import ipaddress
 import os
 import re
-import ssl
 import threading
 import time
 import unicodedata
@@ -157,11 +156,8 @@ class Downloader:
             reason = "sent an incomplete or malformed answer"
         elif isinstance(error, OSError):
             reason, hint = "cannot be written to TMPDIR", "check the directory for temporary files"
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, ssl.SSLCertVerificationError):
-                hint = "for an authority of your own, set SSL_CERT_FILE to its file"
-            cause = cause.__cause__ or cause.__context__
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            hint = "for an authority of your own, set SSL_CERT_FILE to its file"
         return SourceUnreachable(shown(url), f"{reason}: {error or type(error).__name__}", hint=hint)
 
 

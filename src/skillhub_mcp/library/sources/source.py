@@ -57,6 +57,7 @@ _LIKE_A_REF = re.compile(r"v?\d+(?:\.\d+)*(?:[-+.].*)?\Z|(?:main|master|trunk|de
 # git-check-ref-format(1), and what a refspec or an option begins with.
 _NO_REF = re.compile(r"[-+/.]|.*(?:[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(?:/|\Z)|[/.]\Z)|@\Z")
 _BARE_PASSWORD = re.compile(r"\A((?!github:|gitlab:)[^/:@\s]+):[^/@\s]+@")
+_PAGES = "give the repository's URL, or a page of a branch or directory"
 _FORMS = "write a path such as ./skills, owner/repo, a URL, or git@host:owner/repo.git"
 
 
@@ -393,9 +394,7 @@ def _page(address: SplitResult) -> SkillSource | None:
         repository, shown = parts[:end], parts[end + 1 :]
     elif netloc in _HOSTS:
         if len(parts) < 2 or (netloc == GITLAB and "-" in parts):  # noqa: PLR2004 - owner and name
-            raise _Refusal(
-                "is not a repository's page", "give the repository's URL, or a page of a branch or directory"
-            )
+            raise _Refusal("is not a repository's page", _PAGES)
         end = len(parts) if netloc == GITLAB else 2
         repository, shown = parts[:end], parts[end:]
     else:
@@ -423,8 +422,7 @@ def _shown_place(scheme: str, netloc: str, repository: Sequence[str], shown: Seq
         return _with(found, ref=rest)
     if first and shown[0] in ("tree", "blob"):
         return _with(found, ref=first, path=rest)
-    hint = "give the repository's URL, or a page of a branch or directory"
-    raise _Refusal(f"is a page of a repository ({shown[0]}), and no place in it", hint)
+    raise _Refusal(f"is a page of a repository ({shown[0]}), and no place in it", _PAGES)
 
 
 _GITHUB, _GITLAB, _GIT, _LOCAL, _URL, _WELL_KNOWN = "github", "gitlab", "git", "local", "url", "well-known"
@@ -436,9 +434,8 @@ def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = ""
     if source.kind is SourceKind.WEB and artifact:
         host = (urlsplit(source.location).hostname or "").removeprefix("www.")
         inner = document if path != name else ""
-        return LockedSkill(
-            name, host, _WELL_KNOWN, source_url=source.location, skill_path=inner, well_known_digest=artifact
-        )
+        found = LockedSkill(name, host, _WELL_KNOWN, source_url=source.location, skill_path=inner)
+        return replace(found, well_known_digest=artifact)
     where, kind = source.location, {SourceKind.GIT: _GIT, SourceKind.WEB: _URL}.get(source.kind, _LOCAL)
     for host, forge in ((GITHUB, _GITHUB), (GITLAB, _GITLAB)):
         if short := forge_name(where, host):
