@@ -137,5 +137,5 @@ REFUSED = [
     (ClientFile("broken TOML", "codex", "[mcp_servers\n"), "line 1"),
     (ClientFile("TOML that is too deep", "codex", "a = " + "[" * 5_000), "deep"),
     (ClientFile("TOML with a table twice", "codex", "[mcp_servers.a]\n[mcp_servers.a]\n"), "twice|exists"),
-    (ClientFile("TOML, servers that are a number", "codex", "mcp_servers = 1\n"), "Cannot overwrite|is not an object"),
+    (ClientFile("TOML, servers that are a number", "codex", "mcp_servers = 1\n"), "already exists|is not an object"),
 ]

@@ -118,7 +118,7 @@ def test_a_wheel_made_from_an_installed_bundle_is_the_same() -> None:
     assert make_wheel(package, {"METADATA": ArchivedFile(labelled)}, "9.9") == first
 
 
-def test_an_installation_that_does_not_list_its_files_is_refused_with_what_to_do(
+def test_an_installation_that_does_not_list_its_files_is_refused_with_a_fix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def unknown(name: str) -> Distribution:
@@ -129,7 +129,7 @@ def test_an_installation_that_does_not_list_its_files_is_refused_with_what_to_do
         own_wheel()
 
 
-def test_an_installation_without_a_record_is_refused_with_what_to_do(
+def test_an_installation_without_a_record_is_refused_with_a_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = tmp_path / "skillhub_mcp-9.9.dist-info"

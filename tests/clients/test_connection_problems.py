@@ -52,25 +52,25 @@ def the_only(findings: Iterable[Finding], expected: Level = Level.PROBLEM) -> Pr
     return problem
 
 
-def test_a_connection_that_answers_as_this_version_is_well() -> None:
+def test_a_connection_that_answers_with_this_version_has_no_finding() -> None:
     assert found(Tried(connection(), ANSWERED)) == []
     assert found(Tried(connection(), Probed("SkillHub", f"{VERSION}+bundle.x1f", ()))) == []
 
 
-def test_a_server_that_does_not_answer_is_a_problem_that_connecting_again_mends() -> None:
+def test_a_silent_server_is_a_problem_that_connecting_again_fixes() -> None:
     silent = Probed(failure="/opt/skillhub-mcp does not exist")
     problem = the_only(found(Tried(connection(client="vscode", name="hub"), silent)))
     assert problem.message == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
     assert problem.fix == "skillhub connect vscode --name hub"
 
 
-def test_a_projects_command_that_is_on_nobodys_path_is_not_mended_by_writing_it_again() -> None:
+def test_a_projects_command_outside_path_has_another_fix() -> None:
     silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
     problem = the_only(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
     assert problem.fix == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
 
 
-def test_an_address_that_does_not_answer_is_mended_where_its_server_runs() -> None:
+def test_a_silent_address_is_fixed_where_its_server_runs() -> None:
     server = HttpServer("http://127.0.0.1:8000/mcp", "HUB_TOKEN")
     problem = the_only(found(Tried(connection(server), Probed(failure="401"))))
     assert problem.fix.startswith("start the server at that address")
@@ -89,7 +89,7 @@ def test_an_entry_that_fetches_the_namesake_is_a_problem_though_nothing_was_star
     assert "from the package index, where it is another program's" in problem.message
 
 
-def test_what_starts_something_else_is_only_noted() -> None:
+def test_an_entry_for_another_program_is_only_noted() -> None:
     docker = connection(StdioServer("docker", ("run",)), is_ours=False)
     note = the_only(found(Tried(docker, untried="it starts docker")), Level.NOTE)
     assert note.message == "Cursor's entry 'skillhub' was not started: it starts docker"
@@ -117,7 +117,7 @@ def test_a_command_that_only_the_shell_finds_is_a_problem_of_a_users_file_and_a_
     assert the_only(projects, Level.WARNING).fix == "start Cursor from a shell"
 
 
-def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
+def test_an_entry_with_skills_dir_names_the_hidden_skills(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
     roots = {str(tmp_path): 2, "/home/ada/.agents/skills": 3, "/srv/empty": 0}
     warning = the_only(found(Tried(connection(server), ANSWERED), roots), Level.WARNING)
@@ -127,7 +127,7 @@ def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     assert f"`skillhub roots add {tmp_path}` serves that too" in warning.fix
 
 
-def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> None:
+def test_an_entry_with_skills_dir_that_hides_nothing_has_no_finding(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
     assert found(Tried(connection(server), ANSWERED), {str(tmp_path): 2, "/srv/empty": 0}) == []
 
@@ -155,14 +155,14 @@ def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning
     the_only(other, Level.WARNING)
 
 
-def test_two_names_for_the_same_server_are_told_once() -> None:
+def test_two_entries_for_one_server_are_reported_once() -> None:
     second = connection(StdioServer("/usr/bin/skillhub"), name="our hub")
     (problem,) = repeated([Tried(connection(), ANSWERED), Tried(second, ANSWERED)])
     assert problem.message == "has SkillHub as 'our hub', and also as 'skillhub': Cursor has it twice"
     assert problem.fix == "skillhub disconnect cursor --name 'our hub'"
 
 
-def test_the_users_and_the_projects_file_are_told() -> None:
+def test_an_entry_of_the_user_and_one_of_the_project_are_reported() -> None:
     project = connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT, path="/work/.cursor/mcp.json")
     (problem,) = repeated([Tried(connection(), ANSWERED), Tried(project, ANSWERED)])
     assert problem.subject == "/work/.cursor/mcp.json"
@@ -170,7 +170,7 @@ def test_the_users_and_the_projects_file_are_told() -> None:
     assert problem.fix == "skillhub disconnect cursor --scope project"
 
 
-def test_what_is_two_clients_or_two_libraries_is_not_told() -> None:
+def test_two_clients_or_two_libraries_are_not_reported() -> None:
     work = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": "/work"})
     tried = [
         Tried(connection(), ANSWERED),

@@ -100,7 +100,7 @@ def test_a_file_that_is_not_understood_is_left_alone(
     assert path.read_bytes() == before
 
 
-def test_what_connecting_made_goes_with_it(machine: Machine, connections: Connections) -> None:
+def test_disconnecting_removes_created_files_and_directories(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     connect(connections)
     assert json.loads(path.read_text()) == {"mcpServers": {"skillhub": {"command": SERVER.command, "args": []}}}
@@ -108,7 +108,7 @@ def test_what_connecting_made_goes_with_it(machine: Machine, connections: Connec
     assert not path.parent.exists()
 
 
-def test_a_directory_that_somebody_uses_by_now_stays(machine: Machine, connections: Connections) -> None:
+def test_a_created_directory_with_other_files_stays(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     connect(connections)
     put(path.parent / "rules.md", "mine")
@@ -136,7 +136,7 @@ def test_two_connections_of_one_file_go_in_any_order(machine: Machine, connectio
     assert json.loads(path.read_text()) == json.loads(before)
 
 
-def test_an_update_still_gives_back_what_was_there_first(machine: Machine, connections: Connections) -> None:
+def test_disconnecting_after_an_update_restores_the_first_content(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     before = put(path, PLAIN)
     connect(connections)
@@ -145,9 +145,7 @@ def test_an_update_still_gives_back_what_was_there_first(machine: Machine, conne
     assert path.read_bytes() == before
 
 
-def test_an_older_entry_of_ours_is_updated_and_what_a_person_added_stays(
-    machine: Machine, connections: Connections
-) -> None:
+def test_an_update_keeps_what_the_user_added(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     old = {"command": "skillhub-mcp", "args": ["--x"], "env": {"LOG_LEVEL": "INFO"}, "disabled": True, "timeout": 9}
     put(path, json.dumps({"mcpServers": {"skillhub": old}}))
@@ -174,7 +172,9 @@ def test_an_older_entry_of_ours_is_updated_and_what_a_person_added_stays(
         None,
     ],
 )
-def test_our_name_for_something_else_is_left_alone(entry: object, machine: Machine, connections: Connections) -> None:
+def test_an_entry_of_our_name_for_another_program_is_left_alone(
+    entry: object, machine: Machine, connections: Connections
+) -> None:
     path = path_of(CURSOR, machine)
     before = put(path, json.dumps({"mcpServers": {"skillhub": entry}}))
     with pytest.raises(ClientFileRefused, match="something else than SkillHub") as raised:
@@ -269,7 +269,7 @@ def _utf_16(path: Path) -> None:
         (_utf_16, "UTF-8"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_said_before_anything_is(
+def test_an_unwritable_file_is_refused_while_planning(
     trouble: Trouble, reason: str, machine: Machine, connections: Connections
 ) -> None:
     trouble(path_of(CURSOR, machine))
@@ -277,7 +277,7 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_is(
         connections.plan(CURSOR, USER, SERVER, registrar=None)
 
 
-def test_a_directory_that_is_read_only_is_said(
+def test_a_read_only_directory_is_refused_while_planning(
     machine: Machine, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = path_of(CURSOR, machine)
@@ -339,7 +339,7 @@ def test_without_a_place_for_copies_nothing_is_changed(machine: Machine, connect
         assert (path.read_text() if path.exists() else None) == before
 
 
-def test_a_write_that_fails_leaves_the_file_and_what_restores_it(
+def test_a_failed_write_leaves_the_file_and_its_backup(
     machine: Machine, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = path_of(CURSOR, machine)
@@ -445,7 +445,7 @@ def test_an_address_that_claude_code_registered_for_us_is_ours(machine: Machine,
     assert isinstance(gone, Registration)
 
 
-def test_what_is_printed_says_where_it_goes(connections: Connections) -> None:
+def test_a_printed_entry_names_its_place(connections: Connections) -> None:
     plan = connections.plan(client_named("goose"), USER, SERVER, registrar=None)
     assert isinstance(plan, ToPaste)
     assert "~/.config/goose/config.yaml" in plan.where

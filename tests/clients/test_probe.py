@@ -17,9 +17,7 @@ from skillhub_mcp.clients.probe import environment_of, probe
 pytestmark = pytest.mark.slow
 
 
-def test_a_server_that_answers_says_who_it_is_and_what_it_offers(
-    hub_environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_probed_server_names_itself_and_its_tools(hub_environment: dict[str, str], tmp_path: Path) -> None:
     variables = {name: hub_environment[name] for name in ("SKILLS_DIR", "DB_PATH", "EMBEDDING_PROVIDER")}
     server = StdioServer(sys.executable, ("-m", "skillhub_mcp"), variables, ("PYTHONPATH",))
     probed = probe(server, environment=hub_environment, cwd=str(tmp_path))
@@ -32,19 +30,19 @@ def test_a_server_that_answers_says_who_it_is_and_what_it_offers(
     ("command", "reason"),
     [("/no/such/skillhub-mcp", "does not exist"), ("skillhub-mcp-of-nobody", "in no directory of its PATH")],
 )
-def test_a_command_that_is_not_there_is_said(command: str, reason: str, tmp_path: Path) -> None:
+def test_a_missing_command_is_reported(command: str, reason: str, tmp_path: Path) -> None:
     probed = probe(StdioServer(command), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path))
     assert not probed.answers
     assert reason in probed.failure
 
 
-def test_a_command_that_cannot_be_executed_is_said(tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_executed_is_reported(tmp_path: Path) -> None:
     (tmp_path / "skillhub-mcp").write_text("no program")
     probed = probe(StdioServer(str(tmp_path / "skillhub-mcp")), environment={"PATH": ""}, cwd=str(tmp_path))
     assert "cannot be executed" in probed.failure
 
 
-def test_the_last_words_of_a_server_that_ends_are_told(tmp_path: Path) -> None:
+def test_the_last_line_of_a_failed_server_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "skillhub-mcp"
     program.write_text("#!/bin/sh\necho 'SKILLS_DIR is broken' >&2\nexit 2\n")
     program.chmod(0o755)
@@ -52,7 +50,7 @@ def test_the_last_words_of_a_server_that_ends_are_told(tmp_path: Path) -> None:
     assert probed.failure.endswith("it said: SKILLS_DIR is broken")
 
 
-def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+def test_a_silent_server_times_out(tmp_path: Path) -> None:
     program = tmp_path / "skillhub-mcp"
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
@@ -60,7 +58,7 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     assert "within 0.2 seconds" in probed.failure
 
 
-def test_an_address_where_nothing_listens_is_said(tmp_path: Path) -> None:
+def test_an_address_without_a_listener_is_reported(tmp_path: Path) -> None:
     probed = probe(HttpServer("http://127.0.0.1:9/mcp"), environment={}, cwd=str(tmp_path), seconds=10)
     assert probed.failure == "nothing answers at http://127.0.0.1:9/mcp; is a server running there?"
 
@@ -92,7 +90,7 @@ def refusing() -> Iterator[Callable[[int], str]]:
         thread.join()
 
 
-def test_a_refusal_over_http_says_what_is_missing(refusing: Callable[[int], str], tmp_path: Path) -> None:
+def test_a_refusal_over_http_is_explained(refusing: Callable[[int], str], tmp_path: Path) -> None:
     def failure(status: int, variable: str = "", **environment: str) -> str:
         return probe(HttpServer(refusing(status), variable), environment=environment, cwd=str(tmp_path)).failure
 

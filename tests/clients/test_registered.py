@@ -54,7 +54,7 @@ def test_a_setting_that_only_has_our_name_is_no_entry(tmp_path: Path) -> None:
     assert found(tmp_path) == {}
 
 
-def test_a_file_that_cannot_be_read_is_told_with_whether_it_names_us(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported_with_whether_it_names_skillhub(tmp_path: Path) -> None:
     put(tmp_path / "home/.cursor/mcp.json", '{"mcpServers": {"skillhub": ')
     put(tmp_path / "home/.lmstudio/mcp.json", "{")
     put(tmp_path / "home/.kiro/settings/mcp.json", {"mcpServers": []})
@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_read_is_told_with_whether_it_names_us(tmp_path: P
     assert files == {"cursor": (True, True), "lm-studio": (True, False), "kiro": (True, False)}
 
 
-def test_what_claude_code_keeps_for_one_project_is_found_beside_what_it_keeps_for_all(tmp_path: Path) -> None:
+def test_entries_of_claude_code_for_one_project_are_found_too(tmp_path: Path) -> None:
     state = {
         "mcpServers": {"skillhub": ENTRY},
         "projects": {str(tmp_path / "project"): {"mcpServers": {"hub": ENTRY}}, "/other": {"mcpServers": {"x": ENTRY}}},

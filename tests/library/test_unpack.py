@@ -113,9 +113,9 @@ def test_a_full_disk_is_reported_and_leaves_nothing(
 
     with closing(DirectoryTree(str(source))) as tree:
         monkeypatch.setattr(os, "mkdir", full)
-        with pytest.raises(LibraryUnwritable, match=os.strerror(cause)) as told:
+        with pytest.raises(LibraryUnwritable, match=os.strerror(cause)) as reported:
             unpack_skill(tree, "", str(new))
-    assert "another directory for temporary files in TMPDIR" in str(told.value.hint)
+    assert "another directory for temporary files in TMPDIR" in str(reported.value.hint)
     assert list(new.iterdir()) == []
 
 

@@ -40,7 +40,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
-def test_every_file_is_told_hidden_ones_and_links_too_and_only_regular_ones_count(tmp_path: Path) -> None:
+def test_every_path_has_a_digest_entry_and_only_regular_files_count(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / ".b").write_bytes(b"1")
     (tmp_path / "run").write_bytes(b"22")
@@ -167,7 +167,7 @@ def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
     assert not differences(LOCKED, files, modes=False)
 
 
-def test_what_is_no_regular_file_is_held_against_the_lock_itself() -> None:
+def test_links_and_pipes_are_compared_with_the_lock() -> None:
     locked = LockedByHub(digest_of(FILES), executable=("run",), irregular={"own": "-> run"})
     link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
     assert not differences(locked, {**FILES, "own": link})

@@ -40,7 +40,7 @@ OURS = LockedByHub(
 )
 
 
-def test_what_npx_skills_wrote_is_written_back_byte_for_byte() -> None:
+def test_a_lock_of_npx_skills_is_written_back_byte_for_byte() -> None:
     assert lock_text(parse_lock(OF_NPX, PATH)) == OF_NPX
 
 
@@ -54,12 +54,12 @@ def test_an_entry_of_ours_has_the_fields_of_npx_in_its_order_and_one_object_more
     assert entry["skillhub"]["executable"] == ["scripts/a.sh", "scripts/b.sh"]
 
 
-def test_an_entry_says_after_reading_what_was_written() -> None:
+def test_a_lock_reads_back_as_it_was_written() -> None:
     skill = LockedSkill("pdf", "o/r", "github", "b" * 64, ours=replace(OURS, executable=("a",)))
     assert parse_lock(lock_text(Lock(PATH, skills=(skill,))), PATH) == Lock(PATH, skills=(skill,))
 
 
-def test_fields_that_nobody_here_knows_stay_in_their_places() -> None:
+def test_unknown_fields_keep_their_places() -> None:
     text = json.dumps(
         {
             "version": 1,
@@ -131,7 +131,7 @@ def test_a_lock_that_cannot_be_read_is_refused_with_its_line(text: str, line: in
     assert caught.value.hint
 
 
-def test_a_newer_version_is_read_for_what_it_says_and_never_written() -> None:
+def test_a_newer_version_is_read_and_never_written() -> None:
     text = OF_NPX.replace('"version": 1', '"version": 2').replace('"skills": {', '"skills": {"odd": 1,', 1)
     lock = parse_lock(text, PATH)
     assert [skill.name for skill in lock.skills] == ["pdf"]

@@ -15,7 +15,7 @@ from skillhub_mcp.locks.file_digests import LockState
 from skillhub_mcp.locks.lock_verifier import LockVerifier, lock_paths
 
 
-def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when_it_is_mended(
+def test_an_edit_of_a_locked_skill_is_reported_until_it_is_undone(
     write_skill: SkillWriter,
 ) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
@@ -28,7 +28,7 @@ def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when
     assert library.standing(str(skill)).state is LockState.UNCHANGED
 
 
-def test_what_no_lock_names_is_unlocked(write_skill: SkillWriter) -> None:
+def test_a_skill_without_a_lock_entry_is_unlocked(write_skill: SkillWriter) -> None:
     one, other = write_skill("pdf"), write_skill("other")
     lock(one)
     assert LockVerifier().standing(str(other)).state is LockState.UNLOCKED
@@ -44,7 +44,7 @@ def test_a_lock_that_another_program_writes_is_read_again(write_skill: SkillWrit
     assert library.standing(str(skill)).state is LockState.UNLOCKED
 
 
-def test_a_lock_that_cannot_be_read_is_told_for_every_skill_beside_it(write_skill: SkillWriter) -> None:
+def test_an_unreadable_lock_is_reported_for_every_skill_beside_it(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
     (skill.parent / "skills-lock.json").write_text("{")
     problem = LockVerifier().standing(str(skill)).problem

@@ -39,7 +39,7 @@ def given(hub: SkillHub, name: str, *, serve_dotfiles: bool = False) -> dict[str
         return {path: archive.read(path) for path in archive.namelist()}
 
 
-def test_a_skill_is_handed_on_byte_for_byte(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+def test_an_artifact_has_the_files_byte_for_byte(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     windows = "---\r\nname: two\r\ndescription: Does two.\r\n---\r\nTwo.\r\n"
     place = write_skill("two", files={"scripts/run.sh": b"#!/bin/sh\n", "a.bin": b"\0\xff", ".env": b"KEY=1"})
     (place / "SKILL.md").write_bytes(windows.encode())
@@ -49,7 +49,7 @@ def test_a_skill_is_handed_on_byte_for_byte(hub_environment: dict[str, str], wri
         assert given(hub, "two") == files
 
 
-def test_a_file_that_begins_with_a_dot_is_handed_on_where_it_is_served(
+def test_an_artifact_has_dotfiles_only_if_they_are_served(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("two", files={".hidden": "h"})
@@ -59,7 +59,7 @@ def test_a_file_that_begins_with_a_dot_is_handed_on_where_it_is_served(
         assert list(given(hub, "two", serve_dotfiles=True)) == [".hidden", "SKILL.md"]
 
 
-def test_two_hubs_hand_on_the_same_bytes_and_what_was_promised(
+def test_two_hubs_give_the_same_artifact_with_its_digest(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("one")
@@ -76,7 +76,7 @@ def test_two_hubs_hand_on_the_same_bytes_and_what_was_promised(
         assert one.digest == f"sha256:{hashlib.sha256(artifact).hexdigest()}"
 
 
-def test_any_file_that_changes_changes_what_is_promised(
+def test_any_changed_file_changes_the_digest_of_an_artifact(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     place = write_skill("two", files={"a.md": "a"})
@@ -120,7 +120,7 @@ def with_a_lock(environment: dict[str, str]) -> dict[str, str]:
     ],
     ids=["filter", "denied", "asked", "files-denied", "withheld", "changed"],
 )
-def test_only_what_the_caller_may_have_unasked_is_handed_on(
+def test_only_skills_that_the_caller_may_have_unasked_have_artifacts(
     hub_environment: dict[str, str], write_skill: SkillWriter, change: Callable[[dict[str, str]], dict[str, str]]
 ) -> None:
     write_skill("one", files={"a.md": "a"})
@@ -134,7 +134,7 @@ def test_only_what_the_caller_may_have_unasked_is_handed_on(
             given(hub, "two")
 
 
-def test_what_awaits_trust_is_not_handed_on(
+def test_a_skill_that_awaits_trust_has_no_artifact(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
@@ -151,7 +151,7 @@ def test_what_awaits_trust_is_not_handed_on(
         assert names(hub) == ["brought", "own"]
 
 
-def test_a_name_of_another_form_is_adapted_and_gives_way_to_its_owner(
+def test_an_adapted_name_never_replaces_a_skill_of_that_name(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("My Skill", directory="wild")
@@ -166,7 +166,7 @@ def test_a_name_of_another_form_is_adapted_and_gives_way_to_its_owner(
         assert b"name: My Skill" in given(hub, "my-skill")["SKILL.md"]
 
 
-def test_a_skill_that_nobody_could_install_is_left_out_and_told(
+def test_a_skill_that_cannot_be_installed_is_left_out_and_logged(
     hub_environment: dict[str, str],
     write_skill: SkillWriter,
     monkeypatch: pytest.MonkeyPatch,
@@ -181,8 +181,8 @@ def test_a_skill_that_nobody_could_install_is_left_out_and_told(
     with hub_of(hub_environment) as hub:
         giver = ArtifactService(hub, serve_dotfiles=False)
         assert [one.name for one in (*giver.all(), *giver.all())] == ["fits", "fits"]
-    told = [record.getMessage() for record in caplog.records if "not offered" in record.getMessage()]
-    assert sorted(line.split(" is ")[0] for line in told) == ["large", "many", "\u6587\u66f8"]
+    reported = [record.getMessage() for record in caplog.records if "not offered" in record.getMessage()]
+    assert sorted(line.split(" is ")[0] for line in reported) == ["large", "many", "\u6587\u66f8"]
 
 
 def test_a_storage_that_is_away_refuses_all_and_takes_no_skill_away(

@@ -27,7 +27,7 @@ def paths(entry: PublishedEntry) -> list[str]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
-def test_only_what_can_be_read_is_there(tmp_path: Path) -> None:
+def test_only_readable_files_are_published(tmp_path: Path) -> None:
     skill = plant(tmp_path)
     os.symlink("references/guide.md", skill / "inside.md")
     os.symlink("references", skill / "inside")
@@ -75,7 +75,7 @@ def test_a_change_that_hides_behind_its_time_and_size_is_seen(
     assert file.digest != was.digest
 
 
-def test_a_skill_that_is_only_too_deep_is_not_said_to_have_too_many_files(write_skill: SkillWriter) -> None:
+def test_a_skill_that_is_too_deep_is_not_reported_as_too_many_files(write_skill: SkillWriter) -> None:
     skill = write_skill("demo", files={"/".join(["d"] * 40 + ["a.txt"]): b""})
     withheld = made(skill).withheld or ""
     assert "over 32 levels deep" in withheld

@@ -95,7 +95,7 @@ def test_one_that_keeps_the_rules_is_published_byte_for_byte(content: bytes) -> 
         ('a: "b\tc"\n', "a", "b\tc", "the frontmatter: rewritten so that all YAML parsers agree"),
     ],
 )
-def test_what_breaks_a_rule_is_written_in_the_specifications_form_and_told(
+def test_frontmatter_that_breaks_a_rule_is_rewritten_and_reported(
     extra: str, key: str, value: Json, change: str
 ) -> None:
     document = of(extra)
@@ -185,7 +185,7 @@ def test_a_file_in_another_encoding_is_written_as_utf_8(encoding: str, mark: byt
         (skill_file(f"name: Demo\ndescription: Does it.\na:\n  ? {'k' * 1_100}\n  : v\n"), "a key of more than 1,000"),
     ],
 )
-def test_what_cannot_be_published_without_inventing_is_withheld_with_a_reason(content: bytes, reason: str) -> None:
+def test_a_skill_that_needs_invented_values_is_withheld_with_a_reason(content: bytes, reason: str) -> None:
     document = published_document(content, "demo")
     assert isinstance(document, Withheld)
     assert reason in document.reason

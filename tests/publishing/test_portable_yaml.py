@@ -56,7 +56,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     ],
     ids=repr,
 )
-def test_what_all_parsers_read_alike_is_typed_and_not_doubted(written: str, value: Json) -> None:
+def test_values_that_all_parsers_agree_on_are_typed(written: str, value: Json) -> None:
     read = read_portable(f"first: a\nkey: {written}\nlast: z\n")
     assert (dict(read.values), read.doubts) == ({"first": "a", "key": value, "last": "z"}, frozenset())
     assert type(read.values["key"]) is type(value)
@@ -114,12 +114,12 @@ def test_a_form_that_not_every_parser_takes_alike_is_doubted(written: str) -> No
         pytest.param("key: a\n# \ufeff\n", id="byte order mark"),
     ],
 )
-def test_what_changes_the_whole_frontmatter_for_some_parser_doubts_all_of_it(header: str) -> None:
+def test_a_construct_that_affects_the_whole_frontmatter_doubts_every_key(header: str) -> None:
     assert "" in read_portable(header).doubts
 
 
 @pytest.mark.parametrize("header", ["key:\ta\n", "key: a\t\n", "key: >-#\n  a\n", "key: a # \t c\n"])
-def test_what_one_of_the_two_parsers_refuses_the_other_doubts(header: str) -> None:
+def test_a_value_that_one_parser_refuses_is_doubtful(header: str) -> None:
     try:
         doubts = read_portable(header).doubts
     except yaml.YAMLError:
@@ -128,5 +128,5 @@ def test_what_one_of_the_two_parsers_refuses_the_other_doubts(header: str) -> No
 
 
 @pytest.mark.parametrize("header", ["", "\n", "# nothing\n", "- a\n- b\n", "just text\n"])
-def test_what_is_no_map_holds_nothing(header: str) -> None:
+def test_frontmatter_that_is_not_a_map_has_no_values(header: str) -> None:
     assert dict(read_portable(header).values) == {}

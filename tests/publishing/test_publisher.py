@@ -40,7 +40,7 @@ def walked(publisher: Publisher, limit: int) -> list[list[str]]:
             return pages
 
 
-def told_of_nothing(publisher: Publisher, uri: str) -> None:
+def is_unknown(publisher: Publisher, uri: str) -> None:
     """Whatever is asked about `uri`, it is as unknown as any other."""
     for ask in (publisher.skill, publisher.content, publisher.children):
         with pytest.raises(ResourceNotFound) as raised:
@@ -139,7 +139,7 @@ def test_of_two_sources_both_are_listed_and_neither_moves_when_the_other_goes(
     shutil.rmtree(at_home / "twin")
     with publishing(environment) as (publisher, _):
         assert listed(publisher) == ["skill://hub/twin/SKILL.md"]
-        told_of_nothing(publisher, "skill://user/twin/SKILL.md")
+        is_unknown(publisher, "skill://user/twin/SKILL.md")
 
 
 # Reading
@@ -202,7 +202,7 @@ def test_an_adapted_skill_is_read_as_its_entry_says(hub_environment: Environment
     assert (skill / "SKILL.md").read_bytes() == on_disk
 
 
-def test_files_that_come_and_go_are_told_of_at_the_next_question(
+def test_added_and_removed_files_are_seen_by_the_next_request(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     skill = write_skill("demo", files={"a.txt": "a", "docs/b.txt": "b"})
@@ -212,16 +212,14 @@ def test_files_that_come_and_go_are_told_of_at_the_next_question(
         # It can be read at once, without anybody asking for the entry first.
         assert publisher.content("skill://hub/demo/docs/c.txt").content == b"c"
         (skill / "a.txt").unlink()
-        told_of_nothing(publisher, "skill://hub/demo/a.txt")
+        is_unknown(publisher, "skill://hub/demo/a.txt")
         shutil.rmtree(skill / "docs")
-        told_of_nothing(publisher, "skill://hub/demo/docs/b.txt")
+        is_unknown(publisher, "skill://hub/demo/docs/b.txt")
         (published,) = publisher.page().skills
         assert [file.path for file in published.entry.files] == ["SKILL.md"]
 
 
-def test_a_skill_that_is_gone_or_can_no_longer_be_published_is_not_there(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_a_removed_or_broken_skill_is_unknown(hub_environment: Environment, write_skill: SkillWriter) -> None:
     gone, emptied, stays = (write_skill(name, files={"a.txt": "a"}) for name in ("gone", "emptied", "stays"))
     with publishing(hub_environment) as (publisher, _):
         assert len(publisher.page().skills) == 3
@@ -229,7 +227,7 @@ def test_a_skill_that_is_gone_or_can_no_longer_be_published_is_not_there(
         (emptied / "SKILL.md").write_bytes(b"nothing")
         assert [skill.skill.directory for skill in publisher.page().skills] == [str(stays)]
         for name in ("gone", "emptied"):
-            told_of_nothing(publisher, f"skill://hub/{name}/SKILL.md")
+            is_unknown(publisher, f"skill://hub/{name}/SKILL.md")
 
 
 @pytest.mark.parametrize("hostile", [*REFUSED, *NEVER_DECODED, *LINKS_OUT], ids=lambda one: one.why)
@@ -255,7 +253,7 @@ def test_no_path_leads_out_of_a_skill_however_it_is_written(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
-def test_what_is_no_part_of_a_skill_is_not_served(hub_environment: Environment, tmp_path: Path) -> None:
+def test_files_outside_a_skill_are_not_served(hub_environment: Environment, tmp_path: Path) -> None:
     skill = plant(tmp_path)
     os.mkfifo(skill / "fifo")
     for name in ("node_modules", "__pycache__"):
@@ -263,19 +261,19 @@ def test_what_is_no_part_of_a_skill_is_not_served(hub_environment: Environment, 
         (skill / name / "x.js").write_text("x", encoding="utf-8")
     with publishing({**hub_environment, "SKILLS_DIR": str(tmp_path / "skills")}) as (publisher, _):
         for path in (".env", ".git/config", "fifo", "node_modules/x.js", "__pycache__/x.js", "absolute.md", "none"):
-            told_of_nothing(publisher, f"skill://hub/a/{path}")
+            is_unknown(publisher, f"skill://hub/a/{path}")
         uris = [child.uri for child in publisher.children("skill://hub/a")]
         assert uris == ["skill://hub/a/SKILL.md", "skill://hub/a/references"]
     environment = {**hub_environment, "SKILLS_DIR": str(tmp_path / "skills"), "SKILLHUB_SERVE_DOTFILES": "1"}
     with publishing(environment) as (publisher, _):
         assert publisher.content("skill://hub/a/.env").content == SECRET.encode()
-        told_of_nothing(publisher, "skill://hub/a/absolute.md")
+        is_unknown(publisher, "skill://hub/a/absolute.md")
 
 
 # Directories
 
 
-def test_a_directory_says_what_lies_directly_in_it(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_directory_lists_its_direct_children(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("demo", "Does it.", files=dict(FILES))
     base = "skill://hub/demo"
     with publishing(hub_environment) as (publisher, _):
@@ -309,7 +307,7 @@ def test_a_directory_says_what_lies_directly_in_it(hub_environment: Environment,
 @pytest.mark.parametrize(
     "setting", [{"SKILLHUB_ENABLED_SKILLS": "open"}, {"SKILLHUB_ENABLED_CATEGORIES": "shown"}], ids=str
 )
-def test_what_a_filter_takes_away_is_not_there_in_any_way(
+def test_a_filtered_skill_is_unknown_to_every_request(
     hub_environment: Environment, write_skill: SkillWriter, setting: Environment
 ) -> None:
     write_skill("open", category="shown", files={"a.txt": "a"})
@@ -319,7 +317,7 @@ def test_what_a_filter_takes_away_is_not_there_in_any_way(
         assert [one.name for one in publisher.resources()] == ["open"]
         assert [one.skill.name for one in publisher.publications()] == ["open"]
         for uri in ("skill://hub/shut/SKILL.md", "skill://hub/shut/a.txt", "skill://hub/shut"):
-            told_of_nothing(publisher, uri)
+            is_unknown(publisher, uri)
 
 
 def test_files_alone_can_be_denied_and_the_instructions_stay(
@@ -333,7 +331,7 @@ def test_files_alone_can_be_denied_and_the_instructions_stay(
             publisher.content("skill://hub/demo/a.txt")
 
 
-def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
+def test_a_skill_that_needs_confirmation_is_listed_and_read_once_confirmed(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     skill = write_skill("demo", files={"a.txt": "a"})
@@ -352,13 +350,13 @@ def test_what_needs_a_persons_word_is_listed_and_read_once_it_was_given(
         with pytest.raises(ConfirmationRequired):
             publisher.content("skill://hub/demo/SKILL.md", granted={Grant(Action.READ, str(skill))})
         # Nobody is asked about what is not there.
-        told_of_nothing(publisher, "skill://hub/demo/none.txt")
+        is_unknown(publisher, "skill://hub/demo/none.txt")
 
 
 # Further reports
 
 
-def test_what_could_not_be_read_for_a_moment_is_read_again(
+def test_a_temporary_read_error_is_not_cached(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     """As with a share that goes away behind the first scan, and is mounted again: no skill of it changes."""
@@ -376,7 +374,7 @@ def test_what_could_not_be_read_for_a_moment_is_read_again(
         assert publisher.base_uri(skill) == "skill://hub/a"
 
 
-def test_a_person_is_told_what_becomes_of_every_skill(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_the_publication_of_every_skill_is_reported(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("demo")
     write_skill("Wild Name", directory="wild")
     write_skill("日本語", directory="概要")
@@ -393,7 +391,7 @@ def test_a_person_is_told_what_becomes_of_every_skill(hub_environment: Environme
         assert listed(publisher) == ["skill://hub/demo/SKILL.md", "skill://hub/wild/wild-name/SKILL.md"]
         with pytest.raises(ResourceNotFound, match="it has more than 512 files"):
             publisher.skill("skill://hub/large/SKILL.md")
-        told_of_nothing(publisher, "skill://hub/large/SKILL.md")
+        is_unknown(publisher, "skill://hub/large/SKILL.md")
 
 
 def test_a_skills_base_uri_is_where_its_files_are_if_they_are_published(

@@ -79,7 +79,7 @@ def test_a_skill_without_any_letter_that_hosts_take_has_no_uri(skills_dir: Path,
     assert skill_paths(snapshot) == {}
 
 
-def test_the_roots_of_one_source_are_told_apart_whatever_lies_in_them(tmp_path: Path, write_skill: SkillWriter) -> None:
+def test_each_root_of_a_source_has_its_own_label(tmp_path: Path, write_skill: SkillWriter) -> None:
     places = [(Source.HUB, tmp_path / name) for name in ("one", "two", "three")]
     first = write_skill("git", root=tmp_path / "one")
     second = write_skill("git", root=tmp_path / "two")
@@ -146,7 +146,7 @@ def test_a_linked_skill_has_a_uri_that_no_directory_of_the_root_can_have(
     ],
     ids=lambda uri: repr(uri[:40]),
 )
-def test_what_is_no_uri_of_ours_has_no_segments(uri: str) -> None:
+def test_an_invalid_uri_has_no_segments(uri: str) -> None:
     assert parse_uri(uri) is None
 
 

@@ -31,14 +31,14 @@ class Reached:
 async def walk(client: Reached) -> dict[str, Any]:
     """Return what an agent sees that searches, loads, reads, and errs."""
 
-    async def told(tool: str, **arguments: str) -> Any:
+    async def reported(tool: str, **arguments: str) -> Any:
         text, failed = await client.call(tool, arguments)
         assert not failed, text
         return json.loads(text)
 
-    found = (await told("search_skills", query="read a PDF"))["skills"][0]["name"]
-    loaded = await told("load_skill", skill_name=found)
-    file = await told("read_skill_file", skill_name=found, file_path="references/a.md")
+    found = (await reported("search_skills", query="read a PDF"))["skills"][0]["name"]
+    loaded = await reported("load_skill", skill_name=found)
+    file = await reported("read_skill_file", skill_name=found, file_path="references/a.md")
     text, failed = await client.call("load_skill", {"skill_name": "nope"})
     uris = [uri for uri in client.resources if uri.endswith(f"/{found}/SKILL.md")]
     return {

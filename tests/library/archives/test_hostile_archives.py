@@ -516,10 +516,10 @@ def test_files_that_change_after_listing_are_reported_and_not_followed(what: str
     (tmp_path / "new").mkdir()
     tree = DirectoryTree(str(source))
     changing(tree, source, what)
-    with pytest.raises(SkillHubError) as told:
+    with pytest.raises(SkillHubError) as reported:
         unpack_skill(tree, "", str(tmp_path / "new"))
-    assert isinstance(told.value, SourceUnreachable)
-    assert "'docs/a.md'" in told.value.message
+    assert isinstance(reported.value, SourceUnreachable)
+    assert "'docs/a.md'" in reported.value.message
     tree.close()
     assert not list((tmp_path / "new").iterdir())
 

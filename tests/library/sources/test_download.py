@@ -82,7 +82,7 @@ def test_a_token_is_sent_to_its_host_only(site: LyingSite, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reported"),
     [
         ("/torn", "incomplete"),
         ("/torn-chunks", "incomplete"),
@@ -99,7 +99,7 @@ def test_a_token_is_sent_to_its_host_only(site: LyingSite, tmp_path: Path) -> No
         ("/nowhere", "302"),
     ],
 )
-def test_incomplete_downloads_are_never_used(site: LyingSite, tmp_path: Path, path: str, told: str) -> None:
+def test_incomplete_downloads_are_never_used(site: LyingSite, tmp_path: Path, path: str, reported: str) -> None:
     site.answers.update(
         {
             "/torn": torn(b"half", missing=10),
@@ -120,7 +120,7 @@ def test_incomplete_downloads_are_never_used(site: LyingSite, tmp_path: Path, pa
         }
     )
     error = refused(site, path, tmp_path)
-    assert told in error.message
+    assert reported in error.message
     assert "secret" not in error.message
 
 
@@ -141,16 +141,18 @@ def test_all_files_of_a_source_share_one_byte_limit(site: LyingSite, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(401, "token"), (403, "403"), (404, "does not exist"), (429, "rate limit"), (500, "500")]
+    ("status", "reported"), [(401, "token"), (403, "403"), (404, "does not exist"), (429, "rate limit"), (500, "500")]
 )
-def test_http_errors_are_reported_with_their_status(site: LyingSite, tmp_path: Path, status: int, told: str) -> None:
+def test_http_errors_are_reported_with_their_status(
+    site: LyingSite, tmp_path: Path, status: int, reported: str
+) -> None:
     site.answers["/a"] = whole(b"", status=f"{status} Whatever")
     error = refused(site, "/a?key=hidden", tmp_path)
     assert "hidden" not in error.message
     error = refused(site, "/a", tmp_path)
     assert isinstance(error, NotThere)
     assert error.status == status
-    assert told in error.message
+    assert reported in error.message
 
 
 def test_an_unreachable_host_is_reported(site: LyingSite, tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ SITE, HERE = "https://a.example/x", "http://127.0.0.1:8000/x"
 
 
 @pytest.mark.parametrize(
-    ("url", "typed", "came_from", "insecure", "told"),
+    ("url", "typed", "came_from", "insecure", "reported"),
     [
         (SITE, SITE, "", False, ""),
         (HERE, HERE, "", False, ""),
@@ -213,11 +215,11 @@ SITE, HERE = "https://a.example/x", "http://127.0.0.1:8000/x"
     ],
 )
 def test_redirects_are_allowed_only_to_safe_addresses(
-    url: str, typed: str, came_from: str, insecure: bool, told: str
+    url: str, typed: str, came_from: str, insecure: bool, reported: str
 ) -> None:
     problem = refusal(url, typed=typed, came_from=came_from, insecure=insecure)
-    assert told in problem
-    assert bool(told) == bool(problem)
+    assert reported in problem
+    assert bool(reported) == bool(problem)
 
 
 def test_urls_are_shown_without_secrets() -> None:

@@ -89,7 +89,7 @@ def test_a_program_named_git_in_the_working_directory_is_not_run(
 
 
 @pytest.mark.parametrize(
-    ("messages", "told"),
+    ("messages", "reported"),
     [
         ("remote: Not found.\nfatal: repository 'https://h/x/' not found\n", "repository 'https://h/x/' not found"),
         ("ssh: connect to host h port 22: refused\nfatal: Could not read from remote repository.\n\nPlease make sure\n",
@@ -100,8 +100,8 @@ def test_a_program_named_git_in_the_working_directory_is_not_run(
         ("fatal: a\x1b[2Jb\u202ec\n", "a\\x1b[2Jb\\u202ec"),
     ],
 )  # fmt: skip
-def test_git_errors_are_shown_without_passwords(messages: str, told: str) -> None:
-    assert last_line(messages) == told
+def test_git_errors_are_shown_without_passwords(messages: str, reported: str) -> None:
+    assert last_line(messages) == reported
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")

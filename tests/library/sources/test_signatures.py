@@ -43,7 +43,7 @@ class Signed:
         self._add("x509", signed.replace("SSH SIGNATURE", "SIGNED MESSAGE"))
         self._add("openpgp", signed.replace("SSH SIGNATURE", "PGP SIGNATURE"))
         self._add("strange", signed.replace("SSH SIGNATURE", "STRANGE THING"))
-        self._add("told", git("cat-file", "commit", self.plain) + "\n-----BEGIN SSH SIGNATURE-----\n")
+        self._add("reported", git("cat-file", "commit", self.plain) + "\n-----BEGIN SSH SIGNATURE-----\n")
 
     def _add(self, branch: str, text: str) -> None:
         made = self.repository.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=f"{text}\n".encode())
@@ -90,7 +90,7 @@ def test_unsigned_unknown_and_bad_signatures_are_distinguished(signed: Signed, t
     signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
     assert seen(signed, "main", signers).state is SignatureState.UNSIGNED
     # A commit message that looks like a signature is not one.
-    assert seen(signed, "told", signers).state is SignatureState.UNSIGNED
+    assert seen(signed, "reported", signers).state is SignatureState.UNSIGNED
     unknown = seen(signed, "signed")
     assert (unknown.state, unknown.fingerprint, unknown.principal) == (SignatureState.UNKNOWN, signed.fingerprint, "")
     tampered = seen(signed, "tampered", signers)

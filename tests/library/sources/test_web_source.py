@@ -132,12 +132,12 @@ def test_an_index_url_may_be_typed_and_may_redirect(site: LyingSite) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [("404 Not Found", "has no index"), ("401 Unauthorized", "token"), ("500 Oh", "500")]
+    ("status", "reported"), [("404 Not Found", "has no index"), ("401 Unauthorized", "token"), ("500 Oh", "500")]
 )
-def test_a_site_without_skills_is_reported(site: LyingSite, status: str, told: str) -> None:
+def test_a_site_without_skills_is_reported(site: LyingSite, status: str, reported: str) -> None:
     site.answers["/"] = whole(b"<html>hello</html>")
     site.answers[WELL_KNOWN_PATH] = whole(b"", status=status)
-    with pytest.raises(SourceUnreachable, match=told):
+    with pytest.raises(SourceUnreachable, match=reported):
         opened(site, "/")
 
 

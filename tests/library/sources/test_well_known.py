@@ -52,7 +52,7 @@ def test_urls_are_resolved_against_the_index(written: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"name": "../up"}, "'../up'"),
         ({"name": "Big"}, "'Big'"),
@@ -69,12 +69,12 @@ def test_urls_are_resolved_against_the_index(written: str, meant: str) -> None:
         ({"digest": DIGEST.upper()}, "digest"),
     ],
 )
-def test_a_malformed_entry_is_skipped_with_the_reason(change: dict[str, object], told: str) -> None:
+def test_a_malformed_entry_is_skipped_with_the_reason(change: dict[str, object], reported: str) -> None:
     found = parse_index(index({**ENTRY, **change}, {**ENTRY, "name": "other"}), URL)
     assert [entry.name for entry in found.entries] == ["other"]
     (reason,) = found.skipped
     assert reason.startswith("skipped entry 1: ")
-    assert told in reason
+    assert reported in reason
 
 
 def test_thousands_of_malformed_entries_are_summarised() -> None:
@@ -85,7 +85,7 @@ def test_thousands_of_malformed_entries_are_summarised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (b"<html>", "not JSON"),
         (b"\xff\xfe", "not UTF-8"),
@@ -97,8 +97,8 @@ def test_thousands_of_malformed_entries_are_summarised() -> None:
         (index(ENTRY, ENTRY), "two skills the name 'pdf-forms'"),
     ],
 )
-def test_an_index_of_another_version_is_refused_with_the_reason(content: bytes, told: str) -> None:
-    with pytest.raises(SourceUnreachable, match=told):
+def test_an_index_of_another_version_is_refused_with_the_reason(content: bytes, reported: str) -> None:
+    with pytest.raises(SourceUnreachable, match=reported):
         parse_index(content, URL)
 
 
