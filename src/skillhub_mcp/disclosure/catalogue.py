@@ -214,10 +214,10 @@ def fit(
     longest = max((len(entry.description) for entry in safe), default=0)
 
     def rendered(count: int, length: int) -> Rendered:
-        kept = [_shortened(safe[rank], length) for rank in sorted(range(count), key=order.__getitem__)]
+        kept = [safe[rank] for rank in sorted(range(count), key=order.__getitem__)]
         catalogue = Catalogue(
-            entries=tuple(entry for entry, _ in kept),
-            shortened=sum(cut for _, cut in kept),
+            entries=tuple(replace(entry, description=shortened(entry.description, length)) for entry in kept),
+            shortened=sum(len(entry.description) > length for entry in kept),
             left_out=len(entries) - count,
             search_tool=search_tool,
             load_tool=load_tool,
@@ -259,13 +259,6 @@ def _first_safe(entries: Iterable[CatalogueEntry], budget: Budget) -> list[Catal
             break
         safe.append(replace(entry, name=name, description=description))
     return safe
-
-
-def _shortened(entry: CatalogueEntry, length: int) -> tuple[CatalogueEntry, bool]:
-    """Return the entry with at most `length` characters of description, and whether it was cut."""
-    if len(entry.description) <= length:
-        return entry, False
-    return replace(entry, description=shortened(entry.description, length)), True
 
 
 def largest_fitting(most: int, fits: Callable[[int], bool]) -> int | None:

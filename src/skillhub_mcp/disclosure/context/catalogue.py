@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from skillhub_mcp._util.lru import LRUCache
@@ -96,8 +96,21 @@ class Catalogues:
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         project = self._find_project(expand_home(cwd or ""))
         snapshot = self._snapshot(project, fresh=force_reload)
-        listing = _listing(project, snapshot, self._is_allowed, self._enabled_in(project.root))
-        return listing if self._reports_errors() else replace(listing, errors=(), refused={})
+        is_enabled, reports_errors = self._enabled_in(project.root), self._reports_errors()
+        allowed = [skill for skill in snapshot.everything if self._is_allowed(skill)]
+        skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in allowed]
+        skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
+        return Listing(
+            cwd=project.cwd,
+            root=project.root,
+            skills=tuple(metadata for metadata, _ in skills),
+            errors=tuple(_errors(snapshot)) if reports_errors else (),
+            hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
+            disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
+            by_path={metadata.path: skill for metadata, skill in skills},
+            has_moved=snapshot.has_moved,
+            refused=_refusals(snapshot) if reports_errors else {},
+        )
 
     def select(self, select: Callable[[Listing], SkillMetadata]) -> tuple[Listing, SkillMetadata]:
         """Return the default catalogue and the skill that `select` chooses from it, after a scan if it is missing."""
@@ -159,24 +172,6 @@ def skill_id(path: str) -> str:
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _listing(
-    project: Project, snapshot: Snapshot, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
-) -> Listing:
-    skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in snapshot.everything if is_allowed(skill)]
-    skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
-    return Listing(
-        cwd=project.cwd,
-        root=project.root,
-        skills=tuple(metadata for metadata, _ in skills),
-        errors=tuple(_errors(snapshot)),
-        hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
-        disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
-        by_path={metadata.path: skill for metadata, skill in skills},
-        has_moved=snapshot.has_moved,
-        refused=dict(_refused(snapshot)),
-    )
-
-
 def _metadata(skill: Skill, source: Source) -> SkillMetadata:
     path = skill_path(skill)
     return SkillMetadata(
@@ -199,11 +194,14 @@ def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
         yield SkillLoadError(path=problem.path, message=problem.reason)
 
 
-def _refused(snapshot: Snapshot) -> Iterable[tuple[str, SkillLoadError]]:
-    for refused in snapshot.report.refused:
-        yield os.path.basename(refused.directory), _refusal(refused)
-        if refused.name:
-            yield refused.name, _refusal(refused)
+def _refusals(snapshot: Snapshot) -> dict[str, SkillLoadError]:
+    """Return why skills are refused, by the names of their directories and in their frontmatter."""
+    return {
+        name: _refusal(refused)
+        for refused in snapshot.report.refused
+        for name in (os.path.basename(refused.directory), refused.name)
+        if name
+    }
 
 
 def _refusal(refused: Refused) -> SkillLoadError:
