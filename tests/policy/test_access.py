@@ -152,37 +152,8 @@ def test_a_shell_command_counts_as_consent_but_does_not_override_a_denial(skill:
         replace(with_rules(deny=(PermissionRule("skill_load"),)), asks=False).check(skill, Action.LOAD)
 
 
-def test_the_policy_is_cached_for_each_project_until_a_file_changes(tmp_path: Path, skill: Skill) -> None:
-    def files(root: str) -> RuleFiles:
-        return RuleFiles(
-            rules_file(str(tmp_path / "own.json")),
-            project_rules_file(f"{root}/r.json", root=root),
-        )
-
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    one, two = str(tmp_path / "one"), str(tmp_path / "two")
-    access = Access(
-        Visibility(),
-        project=lambda: one,
-        choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=files,
-        asks=True,
-    )
-    before = access.now()
-    assert access.now() is before
-    change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=one))
-    assert access.now().availability(skill) is Availability.OFF
-    assert access.now(two).availability(skill) is Availability.ON
-    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"))
-    assert access.now(two).availability(brought(skill)) is Availability.DENIED
-    (tmp_path / "own.json").write_text("{", encoding="utf-8")
-    with pytest.raises(PolicyUnreadable, match=r"Your permissions\.json cannot be used"):
-        access.now()
-
-
 def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
-    """Access in project `one` of two, whose rules are in their directories; the person's own are in `own.json`."""
+    """Access in project `one` of two, whose rules are in their directories; the user's are in `own.json`."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     own = rules_file(str(tmp_path / "own.json"))
@@ -210,6 +181,9 @@ def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, ski
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=two))
     assert access.now(two).availability(skill) is Availability.OFF
     assert access.now().availability(skill) is Availability.ON
+    (tmp_path / "own.json").write_text("{", encoding="utf-8")
+    with pytest.raises(PolicyUnreadable, match=r"Your permissions\.json cannot be used"):
+        access.now()
 
 
 @pytest.mark.parametrize("asks", [True, False])
