@@ -41,7 +41,7 @@ _SUCCESSORS = {
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """A setting's text `raw`, the variable `name` or settings file `path` that it is from, and why no other is used."""
+    """The text `raw` of a setting, from the variable `name` or the settings file `path`; `problem` is of a refused one."""
 
     setting: Setting
     raw: str = field(repr=False)
@@ -155,6 +155,7 @@ def _validated(given: Mapping[Setting, list[SettingSource]], problems: dict[Sett
         for setting, found in given.items():
             if found:
                 values[setting.group][setting.field] = found[0].raw
+        # With SKILLS_DIR and without SKILLHUB_ROOTS, only the hub is searched.
         skills = values["skills"]
         skills["roots_given"] = "roots" in skills
         if "dirs" in skills:
