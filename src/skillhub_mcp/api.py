@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.library import make_registry, registry_admission
@@ -11,7 +12,7 @@ from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit, re
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import refuse_nul
-from skillhub_mcp.settings import settings_of
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.registry import AnyRoot, Registry, RegistryIndex
 
 
@@ -20,7 +21,7 @@ def build_index(
 ) -> RegistryIndex:
     """Return the skills below `roots` (by default of the settings for `cwd`) and a report. Raises SkillHubError."""
     refuse_nul(cwd=cwd)
-    settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
+    settings = _settings(cwd)
     if roots is None:
         return make_registry(settings, lenient=lenient).build_index()
     return Registry(roots, admission=registry_admission(settings, lenient=lenient)).build_index()
@@ -43,12 +44,9 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
     refuse_nul(format=format, cwd=cwd)
     if format not in FORMATS:
         raise InvalidArgument("format", f"{format!r} is not one of {', '.join(FORMATS)}")
-    settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
-    hub = make_hub(settings, background=False)
-    try:
+    settings = _settings(cwd)
+    with closing(make_hub(settings, background=False)) as hub:
         entries = hub.catalogue()
-    finally:
-        hub.close()
     default = Budget(
         max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
     )
@@ -58,9 +56,10 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
 def resolve(text: str, *, cwd: str | None = None) -> Resolution:
     """Return the skills that `text` mentions as `$name` or by path. Raises SkillHubError."""
     refuse_nul(text=text, cwd=cwd)
-    settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
-    hub = make_hub(settings, background=False)
-    try:
+    settings = _settings(cwd)
+    with closing(make_hub(settings, background=False)) as hub:
         return hub.resolve(text, cwd=project_of(settings).cwd)
-    finally:
-        hub.close()
+
+
+def _settings(cwd: str | None) -> Settings:
+    return settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})

@@ -112,9 +112,9 @@ def test_endlessly_nested_directories_cannot_be_compared(skill: Path, make_deep:
 
 
 def test_an_unreadable_file_is_named(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: str) -> str:
+    def refuse(path: str, *_: object) -> int:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(digest, "_content_digest", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(SkillUnverifiable, match=r"'SKILL.md' cannot be read: Permission denied"):
         skill_digest(str(skill))

@@ -72,16 +72,13 @@ class Document:
     entries: tuple[Entry, ...] = ()
 
 
-class _TooComplex(Exception):
-    """The YAML exceeds the limits on depth or size."""
+class _Unusable(Exception):
+    """A header cannot be used: the `rule` that it violates, why, and at which character (`index`)."""
 
-
-class _Broken(yaml.YAMLError):
-    """The parser's events do not form one document."""
-
-    def __init__(self, problem: str, event: yaml.Event) -> None:
-        super().__init__(problem)
-        self.problem_mark = event.start_mark
+    def __init__(self, rule: str, message: str, index: int = 0) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.index = index
 
 
 def parse(content: bytes) -> Document:
@@ -282,8 +279,8 @@ def _mapping(header: str, first_line: int) -> _EventReader | Diagnostic:
         if reader.read():
             return reader
         return violation("yaml-not-mapping", "the frontmatter is not a mapping", line=first_line)
-    except _TooComplex as error:
-        return violation("yaml-too-complex", str(error), line=first_line)
+    except _Unusable as error:
+        return violation(error.rule, str(error), line=_line_at(error.index, header, first_line))
     except _UNPARSABLE as error:
         if _TOO_DEEP in str(getattr(error, "problem", "")):
             return violation("yaml-too-complex", _TOO_DEEP_MESSAGE, line=first_line)
@@ -348,7 +345,7 @@ class _EventReader:
         self._next()  # the document's end
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
-            raise _Broken("a second YAML document starts", after)
+            raise _Unusable("yaml-invalid", "a second YAML document starts", _start(after))
         if isinstance(value, dict):
             self.values = value
         return isinstance(value, dict)
@@ -362,7 +359,7 @@ class _EventReader:
         text = event.value if isinstance(event, yaml.ScalarEvent) else ""
         self._count(text, depth)
         if not text.isascii() and _SURROGATE.search(text):
-            raise _Broken("found a lone surrogate", event)
+            raise _Unusable("yaml-invalid", "found a lone surrogate", _start(event))
         anchor = getattr(event, "anchor", None)
         if anchor is not None:
             self._unfinished.add(anchor)
@@ -434,9 +431,9 @@ class _EventReader:
 
     def _expanded(self, event: yaml.AliasEvent, depth: int) -> Value:
         if event.anchor in self._unfinished:
-            raise _TooComplex(f"the alias {event.anchor!r} refers to itself")
+            raise _Unusable("yaml-too-complex", f"the alias {event.anchor!r} refers to itself")
         if event.anchor not in self._anchored:
-            raise _Broken(f"undefined alias {event.anchor!r}", event)
+            raise _Unusable("yaml-invalid", f"undefined alias {event.anchor!r}", _start(event))
         self._report("yaml-alias", f"the alias {event.anchor!r} is used", event)
         return self._copy(self._anchored[event.anchor], depth)
 
@@ -452,13 +449,12 @@ class _EventReader:
         self._nodes += 1
         self._characters += len(text)
         if depth > MAX_DEPTH:
-            raise _TooComplex(_TOO_DEEP_MESSAGE)
+            raise _Unusable("yaml-too-complex", _TOO_DEEP_MESSAGE)
         if self._nodes > MAX_NODES:
-            raise _TooComplex(f"the frontmatter has more than {MAX_NODES:,} keys and values")
+            raise _Unusable("yaml-too-complex", f"the frontmatter has more than {MAX_NODES:,} keys and values")
         if self._characters > MAX_FRONTMATTER_CHARACTERS:
-            raise _TooComplex(
-                f"the frontmatter's aliases expand to more than {MAX_FRONTMATTER_CHARACTERS:,} characters"
-            )
+            message = f"the frontmatter's aliases expand to more than {MAX_FRONTMATTER_CHARACTERS:,} characters"
+            raise _Unusable("yaml-too-complex", message)
 
     def _report(self, rule: str, message: str, event: yaml.Event) -> None:
         self.found[violation(rule, message, line=self._line(event))] = None
