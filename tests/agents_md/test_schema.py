@@ -13,7 +13,6 @@ from skillhub_mcp.agents_md.schema import (
     AgentsFile,
     ResolvedAgents,
     SystemReminderType,
-    json_schemas,
     read_config,
 )
 from skillhub_mcp.errors import InvalidSetting
@@ -91,8 +90,7 @@ def test_there_are_four_types_of_reminders() -> None:
 
 @pytest.mark.acceptance("S1-4")
 def test_every_type_has_a_json_schema() -> None:
-    schemas = json_schemas()
-    assert list(schemas) == [one.__name__ for one in TYPES]
+    schemas = {one.__name__: one.model_json_schema() for one in TYPES}
     assert all(schema["additionalProperties"] is False for schema in schemas.values())
     assert schemas["AgentsFile"]["properties"]["sizeBytes"] == {"minimum": 0, "title": "Sizebytes", "type": "integer"}
 

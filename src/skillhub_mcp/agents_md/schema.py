@@ -98,11 +98,6 @@ class AgentsState(_Strict):
 TYPES: tuple[type[_Strict], ...] = (AgentsConfig, AgentsFile, ResolvedAgents, AgentsState)
 
 
-def json_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of each type, by its name."""
-    return {one.__name__: one.model_json_schema() for one in TYPES}
-
-
 SETTING = "SKILLHUB_AGENTS_CONFIG"
 
 _MAX_BYTES = 1024 * 1024

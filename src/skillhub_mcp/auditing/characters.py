@@ -88,23 +88,19 @@ def hidden_characters(path: str, text: str) -> Iterator[AuditFinding]:
 
 def _zero_width(path: str, text: str, line: Callable[[int], int]) -> Iterator[AuditFinding]:
     run = _ZERO_WIDTH_RUN.search(text)
-    split = _SPLIT_WORD.findall(text, 1 if text.startswith("\ufeff") else 0)
+    split = list(_SPLIT_WORD.finditer(text))
     if run is not None:
         yield found("hidden-zero-width", "a run of zero-width characters", path=path, line=line(run.start()))
     elif split:
-        first = _SPLIT_WORD.search(text)
         severity = None if len(split) >= _SPLIT_WORDS else Risk.MEDIUM
-        at = line(first.start()) if first else None
         message = f"zero-width characters inside {len(split)} word{'s' if len(split) > 1 else ''}"
-        yield found("hidden-zero-width", message, path=path, line=at, severity=severity)
+        yield found("hidden-zero-width", message, path=path, line=line(split[0].start()), severity=severity)
 
 
 def _bidi(path: str, text: str, line: Callable[[int], int]) -> Iterator[AuditFinding]:
-    marks = _BIDI_ONE.findall(text)
-    if not marks:
-        return
-    first = _BIDI_ONE.search(text)
-    at = line(first.start()) if first else None
-    overrides = any(mark in _OVERRIDES for mark in marks)
-    message = "bidirectional overrides" if overrides else "bidirectional embeddings or isolates"
-    yield found("hidden-bidi", message, path=path, line=at, severity=None if overrides else Risk.MEDIUM)
+    marks = list(_BIDI_ONE.finditer(text))
+    if marks:
+        overrides = any(mark[0] in _OVERRIDES for mark in marks)
+        message = "bidirectional overrides" if overrides else "bidirectional embeddings or isolates"
+        severity = None if overrides else Risk.MEDIUM
+        yield found("hidden-bidi", message, path=path, line=line(marks[0].start()), severity=severity)

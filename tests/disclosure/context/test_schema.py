@@ -8,10 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from skillhub_mcp.disclosure.context.schema import (
+    TYPES,
     SkillCatalog,
     SkillMetadata,
     SkillSearchResult,
-    context_json_schemas,
 )
 
 SKILL: dict[str, Any] = {
@@ -27,7 +27,7 @@ SKILL: dict[str, Any] = {
 
 @pytest.mark.acceptance("S0-5", "S0-7")
 def test_every_type_has_a_closed_json_schema() -> None:
-    schemas = context_json_schemas()
+    schemas = {one.__name__: one.model_json_schema() for one in TYPES}
     assert {name: sorted(schema["properties"]) for name, schema in schemas.items()} == {
         "SkillMetadata": ["description", "dir", "id", "mtimeMs", "name", "path", "scope"],
         "SkillLoadError": ["message", "path"],

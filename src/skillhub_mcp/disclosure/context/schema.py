@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -76,8 +76,3 @@ TYPES: tuple[type[_Strict], ...] = (
     SkillsListParams,
     SkillsListResult,
 )
-
-
-def context_json_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas of these types by name."""
-    return {model.__name__: model.model_json_schema() for model in TYPES}
