@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,7 +11,6 @@ from typing import cast
 import pytest
 from tests.hubs import settings_from
 
-from skillhub_mcp._util import file_modes
 from skillhub_mcp.bootstrap.observers import log_library
 from skillhub_mcp.bootstrap.server import http_options
 from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
@@ -105,18 +106,18 @@ def test_the_token_is_not_in_the_repr_of_options(tmp_path: Path) -> None:
 
 
 def test_a_file_readable_by_others_is_logged_at_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hub_environment: dict[str, str]
+    caplog: pytest.LogCaptureFixture, hub_environment: dict[str, str]
 ) -> None:
-    tokens = tmp_path / "tokens.json"
-    tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
-    # Whether others get to the directory of the test is the machine's business.
-    monkeypatch.setattr(file_modes, "_above", lambda *_, **__: [])
-    settings, _ = read_settings({**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)})
     hub = cast("SkillHub", SimpleNamespace(views=SimpleNamespace(subscribe=lambda _: None)))
-    for mode in (0o600, 0o640):
-        tokens.chmod(mode)
-        monkeypatch.setattr(file_modes, "_others_may", lambda status, *bits: any(status.st_mode & bit for bit in bits))
-        log_library(hub, settings)
+    # The directories of pytest are closed to others.
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        tokens = Path(directory).resolve() / "tokens.json"
+        tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
+        settings, _ = read_settings({**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)})
+        for mode in (0o600, 0o644):
+            tokens.chmod(mode)
+            log_library(hub, settings)
     assert [record.getMessage() for record in caplog.records] == [
-        f"{tokens} may be read by others (mode 0640); run chmod go-rwx {tokens}"
+        f"{tokens} may be read by others (mode 0644); run chmod go-rwx {tokens}"
     ]
