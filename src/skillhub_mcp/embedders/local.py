@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain
@@ -59,22 +58,23 @@ class LocalEmbedder:
         import numpy as np
 
         with self._loading:
-            model = self._model
+            tokenizer, all_weights = self._model
         # One by one: the tokenizer's own threads cost more than they save on texts this short.
-        each = [model.tokenizer.encode(sendable(text), add_special_tokens=False).ids for text in texts]
+        each = [tokenizer.encode(sendable(text), add_special_tokens=False).ids for text in texts]
         # Numbers of half precision are converted one by one: each only once, however often it occurs.
         distinct, places = np.unique(np.array(list(chain.from_iterable(each)), dtype=np.intp), return_inverse=True)
-        weights = model.weights[distinct].astype(np.float32)
+        weights = all_weights[distinct].astype(np.float32)
         means, begin = [], 0
         for numbers in each:
             end = begin + len(numbers)
-            mean = weights[places[begin:end]].mean(axis=0) if numbers else np.ones(model.weights.shape[1])
+            mean = weights[places[begin:end]].mean(axis=0) if numbers else np.ones(all_weights.shape[1])
             means.append((mean / max(float(np.linalg.norm(mean)), 1e-9)).tolist())
             begin = end
         return means
 
     @cached_property
-    def _model(self) -> _Model:
+    def _model(self) -> tuple[Any, NDArray[Any]]:
+        """The tokenizer, and the matrix of weights."""
         spec = find_spec(PACKAGE)
         if spec is None or spec.origin is None:
             raise EmbeddingError(
@@ -87,18 +87,12 @@ class LocalEmbedder:
 
             tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
             tokenizer.no_truncation()
-            return _Model(tokenizer, _mapped(folder / _WEIGHTS, _TENSOR))
+            return tokenizer, _mapped(folder / _WEIGHTS, _TENSOR)
         # The tokenizer's reader raises plain Exception.
         except Exception as error:
             raise EmbeddingError(
                 f"The word vectors of {PACKAGE} cannot be read: {error}", hint="pip install --force-reinstall wordllama"
             ) from error
-
-
-@dataclass(frozen=True)
-class _Model:
-    tokenizer: Any
-    weights: NDArray[Any]
 
 
 def _mapped(path: Path, tensor: str) -> NDArray[Any]:

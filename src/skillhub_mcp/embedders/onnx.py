@@ -5,18 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, Pooling
 from skillhub_mcp.embedders.onnx_model import MAX_BATCH_TEXTS, OnnxModel, Output
 from skillhub_mcp.embedders.remote import sendable
 from skillhub_mcp.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
 
 _IDENTITY_DIGITS = 16
 _UNKNOWN = "onnx:unknown"
@@ -104,7 +99,7 @@ class OnnxEmbedder:
         )
 
 
-def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
+def _pooled(output: Output, directory: ModelDirectory) -> Any:
     """Return one vector per text (texts, dimension). Raises ModelUnusable if the outputs are not an encoder's."""
     import numpy as np
 
@@ -131,47 +126,43 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
     return answered
 
 
-def _mean(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+def _mean(tokens: Any, mask: Any) -> Any:
     import numpy as np
 
-    mean: NDArray[Any] = np.einsum("btd,bt->bd", tokens, mask.astype(np.float32)) / mask.sum(axis=1)[:, None]
-    return mean
+    return np.einsum("btd,bt->bd", tokens, mask.astype(np.float32)) / mask.sum(axis=1)[:, None]
 
 
-def _mean_by_place(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
-    """Return the mean in which each token counts as much as its place: the last has seen all the others."""
+def _weighted_mean(tokens: Any, mask: Any) -> Any:
+    """Return the mean in which each token is weighted by its position: the last has seen all the others."""
     import numpy as np
 
     return _mean(tokens, np.arange(1, tokens.shape[1] + 1) * mask)
 
 
-def _first(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
-    first: NDArray[Any] = tokens[range(len(tokens)), mask.argmax(axis=1)]
-    return first
+def _first(tokens: Any, mask: Any) -> Any:
+    return tokens[range(len(tokens)), mask.argmax(axis=1)]
 
 
-def _last(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
-    last: NDArray[Any] = tokens[range(len(tokens)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
-    return last
+def _last(tokens: Any, mask: Any) -> Any:
+    return tokens[range(len(tokens)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
 
 
-def _largest(tokens: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+def _largest(tokens: Any, mask: Any) -> Any:
     import numpy as np
 
-    largest: NDArray[Any] = np.where(mask[..., None] > 0, tokens, -np.inf).max(axis=1)
-    return largest
+    return np.where(mask[..., None] > 0, tokens, -np.inf).max(axis=1)
 
 
-_POOL: Mapping[Pooling, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+_POOL: Mapping[Pooling, Callable[[Any, Any], Any]] = {
     "mean": _mean,
-    "weightedmean": _mean_by_place,
+    "weightedmean": _weighted_mean,
     "cls": _first,
     "lasttoken": _last,
     "max": _largest,
 }
 
 
-def _units(vectors: NDArray[Any]) -> NDArray[Any]:
+def _units(vectors: Any) -> Any:
     """Return the vectors with length 1. Raises ModelUnusable for one that has no direction."""
     import numpy as np
 
@@ -180,5 +171,4 @@ def _units(vectors: NDArray[Any]) -> NDArray[Any]:
         raise ModelUnusable(
             "answers with zero or non-finite numbers", fix="use an export with 32-bit numbers, or export it again"
         )
-    units: NDArray[Any] = vectors / lengths
-    return units
+    return vectors / lengths

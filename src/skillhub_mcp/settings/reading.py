@@ -41,7 +41,7 @@ _SUCCESSORS = {
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """The text `raw` of a setting, from the variable `name` or the settings file `path`; `problem` is of a refused one."""
+    """The text `raw` of a setting, from the variable `name` or the file `path`; `problem` is that of a refused one."""
 
     setting: Setting
     raw: str = field(repr=False)
@@ -173,7 +173,7 @@ def _forgiven(refused: SettingSource, details: ErrorDetails) -> str:
     cause = details.get("ctx", {}).get("error")
     reason = str(cause) if isinstance(cause, ValueError) else _reason(refused.setting)
     if not (refused.setting.forgiving or refused.of_project):
-        hint = getattr(cause, "hint", None) or (f"correct it in {refused.path}" if refused.path else None)
+        hint = f"correct it in {refused.path}" if refused.path else None
         raise InvalidSetting(refused.name, refused.shown, reason, hint=hint)
     return f"{refused.name}={refused.shown!r} {reason}"
 

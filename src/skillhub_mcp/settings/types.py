@@ -22,23 +22,13 @@ _BETWEEN_OPTIONS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
 _HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d+)?")
 
 
-class NotExpanded(ValueError):
-    """A value with a variable or quotes that a client or shell passed on unexpanded."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
 def check_expanded(text: str) -> str:
-    """Return a setting's text. Raises NotExpanded if it holds a variable that was not replaced, or is in quotes."""
-    variable = _VARIABLE.search(text)
-    if variable is not None:
-        reason = f"contains {variable[0]}, which was not expanded: nothing replaces variables in this value"
-        raise NotExpanded(reason, "write what the variable stands for")
+    """Return a setting's text. Raises ValueError for a variable that a client did not expand, and for quotes."""
+    if variable := _VARIABLE.search(text):
+        raise ValueError(f"contains {variable[0]}, which was not expanded; write what the variable stands for")
     plain = text.strip()
     if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'":
-        raise NotExpanded("is in quotes, which belong to the value here", "remove the quotes")
+        raise ValueError("is in quotes, which belong to the value here; remove them")
     return text
 
 

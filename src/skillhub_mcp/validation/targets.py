@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.discovery import SkipReason, Walk, skill_file_in, walk_roots
@@ -113,20 +114,12 @@ def _skipped(walk: Walk, searched: Collection[str]) -> Iterator[Skipped]:
 
 
 def _skills_in(directory: str, searched: Collection[str]) -> int:
-    count, left, waiting = 0, _MOST_DIRECTORIES, [directory]
-    while waiting and left:
-        left -= 1
-        path = waiting.pop()
-        try:
-            with os.scandir(path) as listed:
-                below = {entry.name: entry.path for entry in listed if entry.is_dir(follow_symlinks=False)}
-        except OSError:
-            # It was not going to be searched anyway.
-            continue
-        if skill_file_in(path) is not None:
-            count += 1
-        else:
-            waiting += [one for name, one in below.items() if name != _GIT and one not in searched]
+    count = 0
+    for path, below, _ in islice(os.walk(directory), _MOST_DIRECTORIES):
+        is_skill = skill_file_in(path) is not None
+        count += is_skill
+        # No skill is searched for inside a skill.
+        below[:] = [one for one in below if not (is_skill or one == _GIT or os.path.join(path, one) in searched)]
     return count
 
 
