@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
@@ -45,44 +46,29 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
 
 
+@dataclass(eq=False)
 class SkillHub:
     """Finds, loads and uses the skills that one server may serve. Thread-safe.
 
-    `commands` returns how commands run, and `kept` what verifies locks (None for a replica).
+    `commands` returns how commands run, and `locks` what verifies locks (None for a replica).
     `elsewhere` returns skills on this machine outside the roots, for empty lists. `project` returns the project that is
     searched (None if none is), `files_of` the directory with a skill's files, `publication` the health of a replica.
     """
 
-    def __init__(
-        self,
-        views: ViewSource,
-        *,
-        access: Access,
-        engine: SearchEngine,
-        lookup: SkillLookup,
-        reader: SkillReader,
-        commands: Callable[[], CommandOptions],
-        elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
-        project: Callable[[], Project] | None = None,
-        observer: Observer = NULL_OBSERVER,
-        auditor: Auditor | None = None,
-        files_of: FilesOf = own_directory,
-        publication: Callable[[], PublicationHealth] | None = None,
-        kept: Callable[[], LockVerifier] | None = None,
-    ) -> None:
-        self._kept = kept
-        self.files_of = files_of
-        self.publication = publication
-        self.auditor = auditor
-        self.views = views
-        self.access = access
-        self.engine = engine
-        self.lookup = lookup
-        self.reader = reader
-        self.commands = commands
-        self._elsewhere = elsewhere
-        self.project = project
-        self.observer = observer
+    views: ViewSource
+    _: KW_ONLY
+    access: Access
+    engine: SearchEngine
+    lookup: SkillLookup
+    reader: SkillReader
+    commands: Callable[[], CommandOptions]
+    elsewhere: Callable[[Snapshot], Sequence[Problem]] | None = None
+    project: Callable[[], Project] | None = None
+    observer: Observer = NULL_OBSERVER
+    auditor: Auditor | None = None
+    files_of: FilesOf = own_directory
+    publication: Callable[[], PublicationHealth] | None = None
+    locks: Callable[[], LockVerifier] | None = None
 
     # The index behind it
 
@@ -109,9 +95,9 @@ class SkillHub:
 
     def lock_standings(self, skills: Iterable[Skill]) -> Iterator[LockStanding | None]:
         """Yield each skill's standing against its lock; None for a replica, which has no locks."""
-        if self._kept is None:
+        if self.locks is None:
             return (None for _ in skills)
-        return self._kept().standings(one.directory for one in skills)
+        return self.locks().standings(one.directory for one in skills)
 
     # What is there
 
@@ -148,7 +134,7 @@ class SkillHub:
             source=source,
             core=core,
             for_models=for_models,
-            elsewhere=() if snapshot.everything else self._elsewhere(snapshot),
+            elsewhere=self.elsewhere(snapshot) if self.elsewhere is not None and not snapshot.everything else (),
             project=None if self.project is None else self.project(),
         )
 

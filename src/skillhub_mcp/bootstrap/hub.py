@@ -129,7 +129,7 @@ def make_hub(
         auditor=auditor,
         files_of=files_of,
         publication=None if replica is None else replica.health,
-        kept=kept if replica is None else None,
+        locks=kept if replica is None else None,
     )
 
 
