@@ -82,26 +82,25 @@ def test_hidden_and_foreign_directories_are_skipped_below_a_root(tmp_path: Path,
     assert names(walk(tmp_path / passed_over), tmp_path / passed_over) == ["skill"]
 
 
-@pytest.mark.parametrize("name", ["README.md", "SKILL.md.bak", "xSKILL.md"])
-def test_only_skill_md_makes_a_skill(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["README.md"], []),
+        (["SKILL.md.bak", "xSKILL.md"], []),
+        (["skill.md"], ["skill.md"]),
+        (["SKILL.MD"], ["SKILL.MD"]),
+        (["Skill.md"], ["Skill.md"]),
+        (["SKILL.MD", "SKILL.md", "skill.md"], ["SKILL.md"]),
+    ],
+)
+def test_a_skill_file_is_found_in_any_letter_case_and_the_exact_name_first(
+    tmp_path: Path, files: list[str], found: list[str]
+) -> None:
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
-    assert (walk(tmp_path).found, walk(tmp_path).problems) == ((), ())
-
-
-@pytest.mark.parametrize("name", ["skill.md", "SKILL.MD", "Skill.md"])
-def test_a_skill_file_in_other_letter_case_is_found(tmp_path: Path, name: str) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
-    (found,) = walk(tmp_path).found
-    assert (found.name, found.file) == ("a", name)
-
-
-def test_the_exact_file_name_wins_over_other_letter_case(tmp_path: Path) -> None:
-    for name in ("SKILL.MD", "SKILL.md", "skill.md"):
-        (tmp_path / "a").mkdir(exist_ok=True)
-        (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
-    assert [found.file for found in walk(tmp_path).found] == ["SKILL.md"]
+    for name in files:
+        (tmp_path / "a" / name).touch()
+    assert [one.file for one in walk(tmp_path).found] == found
+    assert walk(tmp_path).problems == ()
 
 
 # Links
@@ -148,18 +147,13 @@ def test_a_cycle_of_links_ends(tmp_path: Path) -> None:
     assert walk(tmp_path).problems == ()
 
 
-def test_a_link_to_itself_is_reported_and_hides_no_neighbours(tmp_path: Path) -> None:
+def test_a_link_to_itself_is_reported_and_one_to_nothing_is_ignored(tmp_path: Path) -> None:
     plant(tmp_path / "skill")
     (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "gone").symlink_to("nowhere")
     found = walk(tmp_path)
     assert names(found, tmp_path) == ["skill"]
     assert list(reasons(found, tmp_path)) == ["loop"]
-
-
-def test_a_dangling_link_is_ignored(tmp_path: Path) -> None:
-    plant(tmp_path / "skill")
-    (tmp_path / "gone").symlink_to("nowhere")
-    assert names(walk(tmp_path), tmp_path) == ["skill"]
 
 
 def test_the_shortest_path_to_a_directory_sets_its_depth(tmp_path: Path) -> None:

@@ -124,33 +124,17 @@ def test_a_refused_skill_shadows_no_other(tmp_path: Path, look: Looker, write_sk
     assert len(snapshot.report.refused) == 1
 
 
-# Aliases
-
-
-def test_an_invalid_name_has_a_safe_alias(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("Chat with PDF", directory="chat")
+def test_an_alias_finds_a_skill_unless_another_has_that_name(look: Looker, write_skill: SkillWriter) -> None:
+    for name, directory in (
+        ("Chat with PDF", "wild"),
+        ("chat-with-pdf", "tame"),
+        ("Data Tools", "tools"),
+        ("a_b", "second"),
+        ("A B", "first"),
+        ("'!!!'", "signs"),
+    ):
+        write_skill(name, directory=directory)
     snapshot = look().snapshot
-    assert served(snapshot, "Chat with PDF") == served(snapshot, "chat-with-pdf") == "chat"
-    assert [skill.name for skill in snapshot.skills] == ["Chat with PDF"]
-
-
-def test_an_alias_never_takes_a_skills_name(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("Chat with PDF", directory="wild")
-    write_skill("chat-with-pdf", directory="tame")
-    snapshot = look().snapshot
-    assert served(snapshot, "chat-with-pdf") == "tame"
-    assert served(snapshot, "Chat with PDF") == "wild"
+    wanted = ("Chat with PDF", "chat-with-pdf", "data-tools", "a-b", "!!!", "")
+    assert [served(snapshot, name) for name in wanted] == ["wild", "tame", "tools", "first", "signs", None]
     assert Names(snapshot).shadowed() == ()
-
-
-def test_of_two_equal_aliases_the_first_by_name_wins(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("a_b", directory="second")
-    write_skill("A B", directory="first")
-    assert served(look().snapshot, "a-b") == "first"
-
-
-def test_a_name_of_symbols_has_no_alias(look: Looker, write_skill: SkillWriter) -> None:
-    write_skill("'!!!'", directory="signs")
-    snapshot = look().snapshot
-    assert served(snapshot, "!!!") == "signs"
-    assert Names(snapshot).find("") is None
