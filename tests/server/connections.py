@@ -8,12 +8,10 @@ over HTTP it listens on 127.0.0.1, over stdio it reads and writes JSON lines on 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -26,15 +24,17 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from tests.hubs import settings_from
-from tests.server.sessions import COMMAND
+from tests.server.sessions import COMMAND, Answer, answer_of
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.observers import make_metrics, make_observer
 from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.http import app as http_app
 from skillhub_mcp.settings import read_settings
+
+# Lets every client run commands, also over HTTP.
+RUN = {"SKILLHUB_ENABLE_RUN": "1", "--enable-run-over-http": "1", "--allow-anonymous": "1"}
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
 # Each transport and protocol once, for behaviour that another test covers in all combinations.
@@ -42,33 +42,6 @@ TWO_WAYS = [("stdio", "legacy"), ("http", "auto")]
 ways = pytest.mark.parametrize("way", WAYS, ids="-".join)
 two_ways = pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
 modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A tool's answer: text blocks, structured content, metadata, and error code."""
-
-    texts: tuple[str, ...]
-    structured: Any
-    meta: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        return self.texts[0]
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.text)
-
-    @property
-    def code(self) -> str | None:
-        error = self.meta.get(ERROR_META_KEY)
-        return None if error is None else str(error["code"])
-
-    @property
-    def session(self) -> str | None:
-        handle = self.meta.get("io.skillhub/session")
-        return None if handle is None else str(handle)
 
 
 class Caller:
@@ -86,16 +59,12 @@ class Caller:
         )
         return tools
 
-    async def call(self, tool: str, **arguments: Any) -> Said:
+    async def call(self, tool: str, **arguments: Any) -> Answer:
         if self.handle is not None and tool in self.takes_handle:
             arguments["session"] = self.handle
-        result = await self.client.call_tool(tool, arguments)
-        assert isinstance(result, mcp_types.CallToolResult)
-        texts = tuple(getattr(block, "text", "") for block in result.content)
-        said = Said(texts, result.structured_content, result.meta or {})
-        assert bool(result.is_error) == (said.code is not None), result
-        self.handle = said.session or self.handle
-        return said
+        answer = answer_of(await self.client.call_tool(tool, arguments))
+        self.handle = answer.session or self.handle
+        return answer
 
     async def prompt(self, name: str, /, **arguments: str) -> str:
         result = await self.client.get_prompt(name, arguments)

@@ -33,20 +33,40 @@ COMMAND = (sys.executable, "-m", "skillhub_mcp")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A tool's answer: text, structured content, and the error's data if it failed."""
+    """A tool's answer: text blocks, structured content and metadata."""
 
-    text: str
-    blocks: int
+    texts: tuple[str, ...]
     structured: Any
-    error: dict[str, Any] | None
+    meta: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
 
     @property
     def json(self) -> Any:
         return json.loads(self.text)
 
     @property
+    def error(self) -> dict[str, Any] | None:
+        return self.meta.get(ERROR_META_KEY)
+
+    @property
     def code(self) -> str | None:
-        return None if self.error is None else self.error["code"]
+        return None if self.error is None else str(self.error["code"])
+
+    @property
+    def session(self) -> str | None:
+        handle = self.meta.get("io.skillhub/session")
+        return None if handle is None else str(handle)
+
+
+def answer_of(result: Any) -> Answer:
+    """Return the answer in the result of any client."""
+    texts = tuple(getattr(block, "text", "") for block in result.content)
+    answer = Answer(texts, result.structured_content, result.meta or {})
+    assert bool(result.is_error) == (answer.code is not None), result
+    return answer
 
 
 @asynccontextmanager
@@ -156,11 +176,7 @@ def command(environment: Mapping[str, str], *arguments: str) -> str:
 
 async def call(client: Client[Any], tool: str, **arguments: Any) -> Answer:
     """Call a tool and return its answer, failed or not."""
-    result = await client.call_tool(tool, arguments, raise_on_error=False)
-    error = (result.meta or {}).get(ERROR_META_KEY)
-    assert result.is_error == (error is not None), result
-    texts = [getattr(block, "text", "") for block in result.content]
-    return Answer(texts[0], len(texts), result.structured_content, error)
+    return answer_of(await client.call_tool(tool, arguments, raise_on_error=False))
 
 
 def ask(environment: Mapping[str, str], tool: str, **arguments: Any) -> Answer:

@@ -20,7 +20,7 @@ import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT
-from tests.server.connections import listening, reached, ways
+from tests.server.connections import RUN, listening, reached, ways
 from tests.server.sessions import serving
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
@@ -104,9 +104,7 @@ def running(hub_environment: Environment) -> Environment:
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
         # The command reports its process id through a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
         "EXEC_TIMEOUT_SECONDS": "300",
     }
 

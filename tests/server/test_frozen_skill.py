@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 from tests.locks.locked import lock
-from tests.server.connections import WAYS, Caller
+from tests.server.connections import RUN, WAYS, Caller
 from tests.server.skills_client import ask, code_of, listed, read
 
 from skillhub_mcp.server.tools.results import LOCK_META_KEY
@@ -36,9 +36,7 @@ def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
     }
 
 

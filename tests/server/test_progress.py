@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from tests.conftest import SkillWriter
-from tests.server.connections import reached, ways
+from tests.server.connections import RUN, reached, ways
 
 from skillhub_mcp.index.writer import LOCK_FILE
 
@@ -28,9 +28,7 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
         "SKILLHUB_TOOLS": "core,registry",
         # The command waits at a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
     }
 
 

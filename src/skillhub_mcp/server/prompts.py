@@ -56,17 +56,11 @@ def name_completion(hub: SkillHub) -> CompletionHandler:
 
 
 def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
-    """Return the candidates that contain `typed`: first those that start with it, then those with a word that does."""
+    """Return the candidates that contain `typed`, first those that start with it."""
     folded = typed.casefold()
-
-    def rank_of(candidate: str) -> int:
-        at = candidate.casefold().find(folded)
-        if at <= 0:
-            return at
-        return 2 if candidate[at - 1].isalnum() else 1
-
-    found = sorted((rank, candidate) for candidate in set(candidates) if (rank := rank_of(candidate)) >= 0)
-    shown = [candidate for _, candidate in found[:MAX_COMPLETION_VALUES]]
+    found = [candidate for candidate in set(candidates) if folded in candidate.casefold()]
+    found.sort(key=lambda candidate: (not candidate.casefold().startswith(folded), candidate))
+    shown = found[:MAX_COMPLETION_VALUES]
     return mcp_types.Completion(values=shown, total=len(found), has_more=len(shown) < len(found))
 
 

@@ -29,7 +29,8 @@ from skillhub_mcp.server.http.auth import AuthOptions, HubTokenVerifier
 from skillhub_mcp.server.http.rate_limit import WrongTokens
 from skillhub_mcp.usage import TokenUses, last_uses
 
-MODES = ("auto", "legacy")
+pytestmark = pytest.mark.anyio
+
 AUDIENCE = "https://skills.example.com/mcp"
 
 
@@ -78,10 +79,10 @@ def test_requests_without_a_valid_token_are_refused(environment: dict[str, str],
             assert httpx2.get(url.removesuffix("/mcp") + path).status_code == 404
 
 
-async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
+async def all_that_is_told(hub: Caller) -> dict[str, str]:
     """List skills in every way, and return each answer as text."""
     client = hub.client
-    told = {
+    return {
         "instructions": client.instructions or "",
         "search": (await hub.call("search_skills", query="things plan")).text,
         "list": (await hub.call("search_skills", query="")).text,
@@ -97,33 +98,23 @@ async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
         "session_context": await hub.prompt("session_context"),
         "resources": str((await client.list_resources()).resources),
         "templates": str((await client.list_resource_templates()).resource_templates),
+        "error 0": (await hub.call("load_skill", skill_name="plan")).text,
+        "error 1": (await hub.call("skill_load", name="plan")).text,
+        "error 2": (await hub.call("skill_load", name="broken-plan")).text,
     }
-    for number, error in enumerate(
-        [
-            await hub.call("load_skill", skill_name="plan"),
-            await hub.call("skill_load", name="plan"),
-            await hub.call("skill_load", name="broken-plan"),
-        ]
-    ):
-        told[f"error {number}"] = error.text
-    return told
 
 
 @pytest.mark.slow
 @modes
-def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], file: Path, mode: str) -> None:
+async def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], file: Path, mode: str) -> None:
     by_name, by_category = add_token(file, "one", skills={"alpha"}), add_token(file, "two", categories={"open"})
-
-    async def go(url: str) -> list[dict[str, str]]:
-        told = []
+    answers = []
+    with listening(environment) as url:
         # The caller with all skills asks first and last, so that any leaking cache is theirs.
         for token in (environment["SKILLHUB_TOKEN"], by_name, by_category, environment["SKILLHUB_TOKEN"]):
             async with bearer(url, token, mode) as hub:
-                told.append(await all_that_is_told(hub, mode))
-        return told
-
-    with listening(environment) as url:
-        everything, *narrowed, again = asyncio.run(go(url))
+                answers.append(await all_that_is_told(hub))
+    everything, *narrowed, again = answers
     for told in narrowed:
         for way, text in told.items():
             if not way.startswith(("error", "templates")):
@@ -149,32 +140,28 @@ async def tries(hub: Caller, name: str) -> dict[str, str]:
         "skill_load": await hub.call("skill_load", name=name, force=True),
         "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
     }
-    said = {way: answer.text for way, answer in answers.items()}
-    for prompt, arguments in ((name, {}), ("skill", {"name": name})):
+    texts = {way: answer.text for way, answer in answers.items()}
+    for way, asking in {
+        "prompt": hub.prompt(name),
+        "prompt skill": hub.prompt("skill", name=name),
+        "resource": hub.client.read_resource(f"skill://project/{name}/SKILL.md"),
+    }.items():
         try:
-            said[f"prompt {prompt}"] = await hub.prompt(prompt, **arguments)
+            texts[way] = str(await asking)
         except MCPError as error:
-            said[f"prompt {prompt}"] = error.error.message
-    try:
-        said["resource"] = str((await hub.client.read_resource(f"skill://project/{name}/SKILL.md")).contents)
-    except MCPError as error:
-        said["resource"] = error.error.message
-    return {way.replace(name, "X"): text.replace(name, "X") for way, text in said.items()}
+            texts[way] = error.error.message
+    return {way: text.replace(name, "X") for way, text in texts.items()}
 
 
 @pytest.mark.slow
 @modes
-def test_a_foreign_skill_looks_missing_to_a_bearer(environment: dict[str, str], file: Path, mode: str) -> None:
+async def test_a_foreign_skill_looks_missing_to_a_bearer(environment: dict[str, str], file: Path, mode: str) -> None:
     token = add_token(file, "one", skills={"alpha"}, may_run=True)
-
-    async def go(url: str) -> tuple[dict[str, str], ...]:
-        async with bearer(url, token, mode) as hub:
-            narrowed = await tries(hub, "alpha"), await tries(hub, "secret-plan"), await tries(hub, "no-such-one")
-        async with bearer(url, environment["SKILLHUB_TOKEN"], mode) as hub:
-            return *narrowed, await tries(hub, "secret-plan")
-
     with listening(environment) as url:
-        own, hidden, missing, unhidden = asyncio.run(go(url))
+        async with bearer(url, token, mode) as hub:
+            own, hidden, missing = [await tries(hub, name) for name in ("alpha", "secret-plan", "no-such-one")]
+        async with bearer(url, environment["SKILLHUB_TOKEN"], mode) as hub:
+            unhidden = await tries(hub, "secret-plan")
     assert hidden == missing
     assert len(own) == 10
     for way in own:
@@ -183,21 +170,16 @@ def test_a_foreign_skill_looks_missing_to_a_bearer(environment: dict[str, str], 
 
 
 @pytest.mark.slow
-def test_another_bearer_cannot_join_a_session(environment: dict[str, str], file: Path) -> None:
+async def test_another_bearer_cannot_join_a_session(environment: dict[str, str], file: Path) -> None:
     one, other = add_token(file, "one"), add_token(file, "other")
-
-    async def loaded_again(url: str) -> list[bool]:
+    with listening(environment) as url:
         async with bearer(url, one) as hub:
             await hub.call("skill_load", name="alpha")
             handle = hub.handle
-            again = await hub.call("skill_load", name="alpha")
+            assert "Body of" not in (await hub.call("skill_load", name="alpha")).text
         async with bearer(url, other) as hub:
             hub.handle = handle
-            elsewhere = await hub.call("skill_load", name="alpha")
-        return ["Body of" in said.text for said in (again, elsewhere)]
-
-    with listening(environment) as url:
-        assert asyncio.run(loaded_again(url)) == [False, True]
+            assert "Body of" in (await hub.call("skill_load", name="alpha")).text
         session = {"mcp-session-id": knock(url, one).headers["mcp-session-id"]}
         assert knock(url, one, **session).status_code != 404
         # The other client gets a new session, and no answer in this one.
@@ -442,31 +424,27 @@ def test_the_token_file_contains_no_tokens(file: Path) -> None:
 
 @pytest.mark.slow
 @modes
-def test_a_bearer_runs_commands_only_with_a_token_that_allows_it(
+async def test_a_bearer_runs_commands_only_with_a_token_that_allows_it(
     environment: dict[str, str], file: Path, mode: str
 ) -> None:
-    reader, runner = add_token(file, "reader"), add_token(file, "runner", may_run=True)
-
-    async def runs(url: str, token: str) -> tuple[bool, set[str | None]]:
-        async with bearer(url, token, mode) as hub:
-            listed = [tool.name for tool in (await hub.client.list_tools()).tools]
-            said = [await hub.call("run_skill_command", skill_name=name, command="ls") for name in ("alpha", "none")]
-            return "run_skill_command" in listed, {one.code for one in said}
-
+    # For a reader the answer is the same for every skill.
+    tokens = {
+        add_token(file, "reader"): (False, {"RUN_NOT_PERMITTED"}),
+        add_token(file, "runner", may_run=True): (True, {None, "SKILL_NOT_FOUND"}),
+        environment["SKILLHUB_TOKEN"]: (True, {None, "SKILL_NOT_FOUND"}),
+    }
     with listening(environment) as url:
-        # The answer is the same for every skill.
-        assert asyncio.run(runs(url, reader)) == (False, {"RUN_NOT_PERMITTED"})
-        for token in (runner, environment["SKILLHUB_TOKEN"]):
-            assert asyncio.run(runs(url, token)) == (True, {None, "SKILL_NOT_FOUND"})
+        for token, expected in tokens.items():
+            async with bearer(url, token, mode) as hub:
+                listed = [tool.name for tool in (await hub.client.list_tools()).tools]
+                calls = [await hub.call("run_skill_command", skill_name=one, command="ls") for one in ("alpha", "none")]
+                assert ("run_skill_command" in listed, {one.code for one in calls}) == expected
 
 
 @pytest.mark.slow
-def test_a_signed_token_allows_commands_only_with_its_claim(signed: dict[str, str], signing: Signing) -> None:
-    async def ends(url: str, token: str) -> str | None:
-        async with bearer(url, token) as hub:
-            return (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code
-
-    with listening({**signed, "SKILLHUB_ENABLE_RUN": "1", "--enable-run-over-http": "1"}) as url:
-        assert asyncio.run(ends(url, signing.token())) == "RUN_NOT_PERMITTED"
-        assert asyncio.run(ends(url, signing.token(skillhub_may_run=True))) is None
+async def test_a_signed_token_allows_commands_only_with_its_claim(signed: dict[str, str], signing: Signing) -> None:
+    with listening(signed) as url:
+        for claims, code in (({}, "RUN_NOT_PERMITTED"), ({"skillhub_may_run": True}, None)):
+            async with bearer(url, signing.token(**claims)) as hub:
+                assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code == code
         assert knock(url, signing.token(skillhub_may_run="true")).status_code == 401

@@ -14,7 +14,7 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import ACCEPT, INITIALIZE
-from tests.server.connections import caller
+from tests.server.connections import RUN, caller
 from tests.server.sessions import serving
 
 pytestmark = [
@@ -35,9 +35,7 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{hub_environment['PATH']}",
         # The command waits at a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
     }
 
 

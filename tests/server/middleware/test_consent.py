@@ -12,8 +12,8 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import Caller, Said, caller, modes, reached, two_ways, ways
-from tests.server.sessions import command, http_server, shell
+from tests.server.connections import RUN, Caller, caller, modes, reached, two_ways, ways
+from tests.server.sessions import Answer, command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -34,9 +34,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
         "SKILLHUB_EXPOSE_PATHS": "1",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
     }
 
 
@@ -54,7 +52,7 @@ def about(name: str | None = None, tool: str = "skill_load") -> dict[str, str]:
     return {"tool": tool} | ({} if name is None else {"skill_name": name})
 
 
-async def tries(hub: Caller, name: str) -> dict[str, Said]:
+async def tries(hub: Caller, name: str) -> dict[str, Answer]:
     """Request a skill in every way."""
     return {
         "skill_load": await hub.call("skill_load", name=name),
@@ -90,7 +88,7 @@ def typed(way: tuple[str, str]) -> Callable[..., str]:
     return shell if way == ("stdio", "auto") else command
 
 
-def codes(said: dict[str, Said]) -> set[str | None]:
+def codes(said: dict[str, Answer]) -> set[str | None]:
     return {one.code for one in said.values()}
 
 
@@ -170,7 +168,7 @@ async def test_an_undecided_skill_is_asked_about_once(way: tuple[str, str], envi
 def test_a_users_refusal_is_final(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
 
-    async def journey(person: Person) -> tuple[Said, set[str | None]]:
+    async def journey(person: Person) -> tuple[Answer, set[str | None]]:
         async with reached(way, environment, elicitation_callback=person) as hub:
             return await hub.call("load_skill", skill_name="alpha"), await reads(hub, "alpha")
 
@@ -205,7 +203,7 @@ async def test_a_client_that_cannot_ask_gets_the_granting_command(
 def test_a_remembered_answer_becomes_a_rule(mode: str, environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")])
 
-    async def journey(person: Person) -> Said:
+    async def journey(person: Person) -> Answer:
         async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
             return await hub.call("skill_load", name="alpha")
 

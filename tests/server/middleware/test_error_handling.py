@@ -12,7 +12,7 @@ import mcp
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import Caller, caller, listening
+from tests.server.connections import RUN, Caller, caller, listening
 from tests.server.skills_client import Refusal, refused
 
 Environment = dict[str, str]
@@ -65,9 +65,7 @@ def everything(environment: Environment) -> Environment:
     return {
         **environment,
         "SKILLHUB_TOOLS": "all",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
     }
 
 

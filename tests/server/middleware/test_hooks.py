@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Caller, reached
+from tests.server.connections import RUN, WAYS, Caller, reached
 
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 
@@ -40,9 +40,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_ROOTS": "project",
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": ALL_SETS,
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
         "SKILLHUB_HOOKS": str(tmp_path / "hooks.json"),
     }
 

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import Caller, caller, listening, reached, ways
+from tests.server.connections import RUN, Caller, caller, listening, reached, ways
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.observers.audit import process_owner
@@ -65,9 +65,7 @@ def environment(
         "SKILLHUB_CWD": str(project),
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": "all",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
-        "--allow-anonymous": "1",
+        **RUN,
         "SKILLHUB_AUDIT_LOG": str(audit),
     }
 

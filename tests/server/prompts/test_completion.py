@@ -51,9 +51,9 @@ async def test_only_available_skill_names_are_completed(
         assert await completed(hub, "p", argument="arguments") == []
 
 
-def test_completion_orders_prefixes_before_word_starts_before_the_rest() -> None:
+def test_completion_orders_prefixes_before_the_rest() -> None:
     found = completion("read", ["proofread", "pdf-reader", "reader", "Readme", "zzz", "write-read"])
-    assert found.values == ["Readme", "reader", "pdf-reader", "write-read", "proofread"]
+    assert found.values == ["Readme", "reader", "pdf-reader", "proofread", "write-read"]
     assert (found.total, found.has_more) == (5, False)
     many = completion("s", (f"s{number:05}" for number in range(1_000)))
     assert (len(many.values), many.total, many.has_more) == (100, 1_000, True)

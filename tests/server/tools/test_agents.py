@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.server.connections import Caller, Said, modes, reached, ways
+from tests.server.connections import Caller, modes, reached, ways
+from tests.server.sessions import Answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -36,7 +37,7 @@ def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str
     return {**hub_environment, "SKILLHUB_TOOLS": "agents", "SKILLHUB_CWD": str(project / "here")}
 
 
-def handle_of(said: Said) -> str:
+def handle_of(said: Answer) -> str:
     """The handle of a session, as a model reads it."""
     (handle,) = re.findall(r"^session: (\S+) ", said.texts[-1])
     return str(handle)

@@ -87,7 +87,7 @@ def test_the_list_has_every_skill_and_every_error(
     (error,) = answer.json["errors"]
     assert error["path"] == f"{broken}/SKILL.md"
     assert "description" in error["message"]
-    assert answer.blocks == 1
+    assert len(answer.texts) == 1
 
 
 def test_over_http_no_path_is_shown_or_accepted(

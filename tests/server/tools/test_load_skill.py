@@ -34,7 +34,7 @@ def test_no_reply_contains_a_body_twice(hub_environment: Environment, write_skil
     loaded = ask(hub_environment, "load_skill", skill_name="one")
     read = ask(hub_environment, "read_skill_file", skill_name="one", file_path="a.md")
     for answer in (loaded, read):
-        assert answer.blocks == 1
+        assert len(answer.texts) == 1
         assert answer.structured is None
         assert answer.text.count("unmistakable") == 1
 

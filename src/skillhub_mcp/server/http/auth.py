@@ -30,6 +30,7 @@ from skillhub_mcp.errors import TokensUnreadable
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.visibility import Visibility
+from skillhub_mcp.sanitize import in_line, shortened
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.pages import MCP_PATH
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
@@ -152,7 +153,7 @@ class _SignedTokens:
             return None
         if found is None:
             return None
-        name = _printable(found.subject or found.client_id)
+        name = shortened(in_line(found.subject or found.client_id), _MAX_NAME)
         try:
             visibility = _filter(found)
             may_run = may_run_of(found.claims.get(_RUN_CLAIM, NOT_GIVEN))
@@ -209,8 +210,3 @@ def _filter(signed: AccessToken) -> Visibility:
 def _caller_token(client_id: str, caller: Caller) -> CallerToken:
     """Return the token for the tools. The `client_id` distinguishes callers, also two with one name and other kinds."""
     return CallerToken(token="", client_id=client_id, scopes=[], caller=caller)
-
-
-def _printable(name: str) -> str:
-    """Return a name from outside as a single line for a log."""
-    return "".join(character if character.isprintable() else "?" for character in name[:_MAX_NAME])

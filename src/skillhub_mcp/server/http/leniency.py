@@ -4,7 +4,6 @@
 - `initialize` with the id of an ended session, or an empty one, starts a session. The SDK answers 404.
 - A client that accepts JSON and no event stream, or that says nothing, gets the response as JSON. The SDK answers 406,
   or a stream. Progress notifications before the response are dropped, as in the SDK's own JSON mode.
-- `Last-Event-ID` is ignored: no event is stored. The SDK fails without a store.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ class LenientRequests:
             await self._app(scope, receive, send)
             return
         headers = MutableHeaders(scope=scope)
-        del headers["last-event-id"]
         if scope["method"] == "POST" and _SESSION in headers:
             body = await _read(receive)
             receive = _replay(body, receive)
