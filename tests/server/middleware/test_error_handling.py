@@ -148,7 +148,7 @@ def test_an_invalid_parameter_is_named(environment: Environment) -> None:
         ("tools/call", {"arguments": {}}, "INVALID_ARGUMENT: name is missing."),
         ("tools/call", {"name": "search_skills", "arguments": []}, "INVALID_ARGUMENT: arguments is invalid: "),
         ("resources/read", {"uri": 5}, "INVALID_ARGUMENT: uri is invalid: "),
-        ("prompts/get", {}, "INVALID_ARGUMENT: name is missing."),
+        ("prompts/get", {"arguments": {}}, "INVALID_ARGUMENT: name is missing."),
         ("tools/list", {"cursor": 5}, "INVALID_ARGUMENT: cursor is invalid: "),
     )
 
