@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from skillhub_mcp.clients.backups import Backup, Backups, digest_of
 from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry, without_entry
-from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, file_with, server_of
+from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of, whole_file
 from skillhub_mcp.clients.files import (
     FileAsRead,
     missing_directories,
@@ -151,7 +151,7 @@ class Connections:
         """
         entry = entry_of(client, server, name=name)
         if client.is_printed:
-            return ToPaste(client, scope, name, text=file_with(client, name, entry), where=client.where)
+            return ToPaste(client, scope, name, text=whole_file(client, server, name=name), where=client.where)
         path = self.path_of(client, scope)
         if path is None:
             raise no_file_of(client, scope)

@@ -61,7 +61,17 @@ def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
 
 def whole_file(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
     """Return a file of `client` that has `server` under `name` and nothing else. Raises InvalidArgument."""
-    return file_with(client, name, entry_of(client, server, name=name))
+    entry = entry_of(client, server, name=name)
+    content: EntryValue = [entry] if client.entries_are_listed else {name: entry}
+    for key in reversed(client.key):
+        content = {key: content}
+    if client.file_format is FileFormat.TOML:
+        return toml_table((*client.key, name), entry)
+    if client.file_format is FileFormat.YAML:
+        import yaml
+
+        return str(yaml.safe_dump(content, sort_keys=False, default_flow_style=False, allow_unicode=True))
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def install_link(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
@@ -74,20 +84,6 @@ def install_link(client: Client, server: Server, *, name: str = DEFAULT_NAME) ->
 
 def _compact(entry: ClientEntry) -> str:
     return json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-
-
-def file_with(client: Client, name: str, entry: ClientEntry) -> str:
-    """Return a file of `client` that has this entry and nothing else."""
-    content: EntryValue = [entry] if client.entries_are_listed else {name: entry}
-    for key in reversed(client.key):
-        content = {key: content}
-    if client.file_format is FileFormat.TOML:
-        return toml_table((*client.key, name), entry)
-    if client.file_format is FileFormat.YAML:
-        import yaml
-
-        return str(yaml.safe_dump(content, sort_keys=False, default_flow_style=False, allow_unicode=True))
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def toml_table(path: tuple[str, ...], entry: ClientEntry) -> str:

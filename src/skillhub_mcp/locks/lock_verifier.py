@@ -81,22 +81,18 @@ class LockStanding:
 
     def sentence(self) -> str:
         """Return the same in one line; empty if nothing is known."""
-        if self.problem is not None:
-            return self.problem.message
-        reported = self.facts()
-        if "source" not in reported:
-            return ""
-        ref, commit = str(reported["ref"] or ""), str(reported.get("commit") or "")[:_SHOWN_DIGITS]
-        at = f" at {commit}" if commit else f" at {ref}" if ref else ""
-        parts = [
-            self.state.value
-            + (f" ({self.differs.shown(self.differs.first)})" if reported.get("file") else "")
-            + (" but for its line ends" if self.differs.line_ends else ""),
-            f"from {reported['source']}{at}"
-            + (f", as {reported['recorded_by']} says: not verified" if "recorded_by" in reported else ""),
-            f"signed by {reported['signer']}" if reported.get("signer") else "",
-        ]
-        return ", ".join(filter(None, parts))
+        if self.problem is not None or self.locked is None:
+            return self.problem.message if self.problem is not None else ""
+        ours, first = self.locked.ours, self.differs.first
+        text = self.state.value + (f" ({self.differs.shown(first)})" if ours is not None and first else "")
+        text += " but for its line ends" if self.differs.line_ends else ""
+        text += f", from {redacted(self.locked.source_url or self.locked.source)}"
+        if at := (ours.commit[:_SHOWN_DIGITS] if ours is not None else "") or self.locked.ref:
+            text += f" at {at}"
+        if ours is None:
+            return f"{text}, as npx skills says: not verified"
+        signer = ours.principal or ours.signer
+        return f"{text}, signed by {signer}" if signer else text
 
 
 class _Judged(NamedTuple):
@@ -154,7 +150,7 @@ class LockVerifier:
 
     def state(self, skill: Skill) -> object:
         """Return a value that changes if a file of a locked skill is written. Opens no file."""
-        if self._locked(skill) is None:
+        if not isinstance(self._entry(skill.directory), tuple):
             return None
         try:
             return states_of(skill.directory)
@@ -227,10 +223,6 @@ class LockVerifier:
         if key not in self._line_ends:
             self._line_ends[key] = same_but_line_ends(directory, files, digest)
         return self._line_ends[key]
-
-    def _locked(self, skill: Skill) -> tuple[LockedSkill, str] | None:
-        found = self._entry(skill.directory)
-        return None if isinstance(found, LockUnreadable) else found
 
     def _entry(self, directory: str) -> tuple[LockedSkill, str] | LockUnreadable | None:
         """Return the entry and the lock of the skill in `directory`. A link counts under its own name first."""

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO
 
-from skillhub_mcp._util.tempdir import remove_tree, scratch_directory
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.program import Outcome, ProgramEnded, run_program
@@ -99,7 +99,6 @@ class GitRepository:
 
     def initialise(self, object_format: str = "sha1") -> None:
         """Create the repository."""
-        remove_tree(self._repository)
         options = () if object_format == "sha1" else (f"--object-format={object_format}",)
         self.run("init", "--quiet", "--bare", f"--template={self._empty}", *options, self._repository, outside=True)
 
