@@ -57,9 +57,7 @@ def permissions(environment: Environment, **lists: list[dict[str, str]]) -> Envi
 # Listing
 
 
-def test_pages_hold_every_skill_once_by_uri_and_the_last_has_no_cursor(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_pages_hold_every_skill_once_by_uri(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for name in "bdfaceg":
         write_skill(name)
     with publishing(hub_environment) as (publisher, _):
@@ -68,7 +66,7 @@ def test_pages_hold_every_skill_once_by_uri_and_the_last_has_no_cursor(
         assert walked(publisher, 1) == [[name] for name in "abcdefg"]
 
 
-def test_a_cursor_goes_on_where_it_was_given_whatever_comes_or_goes(
+def test_a_cursor_continues_after_additions_and_removals(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     skills = {name: write_skill(name) for name in "abcdef"}
@@ -94,7 +92,7 @@ def test_a_cursor_that_no_page_gave_is_refused(
         publisher.page(cursor)
 
 
-def test_a_cursor_tells_of_no_skill_that_is_not_offered(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_cursor_reveals_no_hidden_skill(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for name in ("a", "b-hidden", "c", "d-hidden", "e-hidden"):
         write_skill(name)
     with publishing({**hub_environment, "SKILLHUB_ENABLED_SKILLS": "a,c"}) as (publisher, _):
@@ -105,9 +103,7 @@ def test_a_cursor_tells_of_no_skill_that_is_not_offered(hub_environment: Environ
         assert walked(publisher, 1) == [["a"], ["c"]]
 
 
-def test_skills_that_are_not_for_models_to_choose_or_lost_their_name_are_served_and_not_listed(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_hidden_shadowed_and_copied_skills_are_unlisted(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("hidden", extra="disable-model-invocation: true")
     winner = write_skill("same", "Is the winner.", directory="x")
     loser = write_skill("same", "Is the loser.", directory="y")
@@ -125,9 +121,7 @@ def test_skills_that_are_not_for_models_to_choose_or_lost_their_name_are_served_
         assert publisher.skill("skill://hub/y/same/SKILL.md").entry.frontmatter["description"] == "Is the loser."
 
 
-def test_of_two_sources_both_are_listed_and_neither_moves_when_the_other_goes(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_namesakes_in_two_sources_are_both_listed(hub_environment: Environment, write_skill: SkillWriter) -> None:
     at_home = Path(hub_environment["HOME"]) / ".agents" / "skills"
     write_skill("twin", "Is the hub's.")
     write_skill("twin", "Is the user's.", root=at_home)
@@ -145,9 +139,7 @@ def test_of_two_sources_both_are_listed_and_neither_moves_when_the_other_goes(
 # Reading
 
 
-def test_every_file_that_is_listed_is_read_byte_for_byte(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_every_listed_file_is_read_byte_for_byte(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("demo", files=dict(FILES))
     with publishing(hub_environment) as (publisher, _):
         entry = publisher.skill("skill://hub/demo/SKILL.md")
@@ -202,9 +194,7 @@ def test_an_adapted_skill_is_read_as_its_entry_says(hub_environment: Environment
     assert (skill / "SKILL.md").read_bytes() == on_disk
 
 
-def test_added_and_removed_files_are_seen_by_the_next_request(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_file_changes_are_seen_by_the_next_request(hub_environment: Environment, write_skill: SkillWriter) -> None:
     skill = write_skill("demo", files={"a.txt": "a", "docs/b.txt": "b"})
     with publishing(hub_environment) as (publisher, _):
         publisher.page()
@@ -320,9 +310,7 @@ def test_a_filtered_skill_is_unknown_to_every_request(
             is_unknown(publisher, uri)
 
 
-def test_files_alone_can_be_denied_and_the_instructions_stay(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_files_can_be_denied_alone(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("demo", files={"a.txt": "a"})
     rules = permissions(hub_environment, allow=[{"tool": "skill_load"}], deny=[{"tool": "read_skill_file"}])
     with publishing(rules) as (publisher, _):
@@ -331,9 +319,7 @@ def test_files_alone_can_be_denied_and_the_instructions_stay(
             publisher.content("skill://hub/demo/a.txt")
 
 
-def test_a_skill_that_needs_confirmation_is_listed_and_read_once_confirmed(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_a_skill_is_read_once_it_is_confirmed(hub_environment: Environment, write_skill: SkillWriter) -> None:
     skill = write_skill("demo", files={"a.txt": "a"})
     with publishing(permissions(hub_environment)) as (publisher, _):
         assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
@@ -394,9 +380,7 @@ def test_the_publication_of_every_skill_is_reported(hub_environment: Environment
         is_unknown(publisher, "skill://hub/large/SKILL.md")
 
 
-def test_a_skills_base_uri_is_where_its_files_are_if_they_are_published(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_the_base_uri_of_a_skill_is_where_its_files_are(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("Wild Name", directory="a/wild", files={"a.txt": "a"})
     write_skill("日本語", directory="概要")
     write_skill("large", files={f"{number}.txt": "" for number in range(512)})
