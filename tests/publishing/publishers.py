@@ -32,7 +32,7 @@ FILES: Mapping[str, bytes] = {
 def publishing(environment: Mapping[str, str]) -> Iterator[tuple[Publisher, SkillHub]]:
     """The publisher of what `environment` describes, and its hub, which sees new skills when it is refreshed."""
     settings, _ = read_settings(environment)
-    hub = make_hub(settings, background=False, asks=True)
+    hub = make_hub(settings)
     try:
         yield make_publisher(settings, hub), hub
     finally:

@@ -66,16 +66,14 @@ def make_hub(
     settings: Settings,
     *,
     background: bool = True,
-    asks: bool | None = None,
     progress: ProgressCallback = no_progress,
     observer: Observer | None = None,
     for_shell: bool = False,
 ) -> SkillHub:
     """Return the hub that `settings` describe. Raises InvalidSetting and StorageNotInstalled.
 
-    With `background`, for a server, a thread keeps it fresh; without, a command looks for changes once. `asks` says
-    whether what no rule decides needs consent, as `background` does by default. With `for_shell`, errors name
-    commands and paths instead of tools.
+    With `background`, for a server, a thread keeps it fresh, and what no rule decides needs consent; without, a command
+    looks for changes once. With `for_shell`, errors name commands and paths instead of tools.
     """
     observer = observer or make_observer(settings, serving=background)
     embedder = choose_embedder(settings)
@@ -91,7 +89,7 @@ def make_hub(
     if auditor is not None and background and (replica is None or auditor.blocks):
         views.subscribe(partial(_audit_behind, auditor, views))
     kept = cache(partial(lock_verifier, settings, for_shell=for_shell))
-    access = make_access(settings, asks=background if asks is None else asks, auditor=auditor, kept=kept)
+    access = make_access(settings, asks=background, auditor=auditor, kept=kept)
     observed = settings.observability
     usage = None
     if observed.usage != "off":
