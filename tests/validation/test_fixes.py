@@ -145,22 +145,22 @@ def test_a_comment_beside_the_name_stays(written: str, after: str) -> None:
             "version: 1.0\nmetadata:\n    a: b # c\n\n    d: e\n# about the license\nlicense: MIT",
             'metadata:\n    a: b # c\n\n    d: e\n    version: "1.0"\n# about the license\nlicense: MIT',
         ),
-        ("metadata:\nversion: v1", "metadata:\n  version: v1"),
+        ("metadata:\nversion: v1", 'metadata:\n  version: "v1"'),
         ("author: >\n  A\n  B\nlicense: MIT", "metadata:\n  author: >\n    A\n    B\nlicense: MIT"),
-        ("version: '1.0' # a\nhomepage: https://x.y", "metadata:\n  version: '1.0' # a\n  homepage: https://x.y"),
+        ("version: '1.0' # a\nhomepage: https://x.y", "metadata:\n  version: '1.0' # a\n  homepage: \"https://x.y\""),
         ("tags:\n  - a\n  - C#\nlicense: MIT", None),
         ("tags:\n- a\n- b", 'metadata:\n  tags: "a, b"'),
         ("tags: [a, C#]  # two", 'metadata:\n  tags: "a, C#"  # two'),
         ("tags: [a,\n  b] # two", 'metadata:\n  tags: "a, b" # two'),
         # The first can be moved although the second cannot.
-        ("version: v1\nmodels: [a]", "metadata:\n  version: v1\nmodels: [a]"),
-        ("version: v1\nauthor: {name: me}", "metadata:\n  version: v1\nauthor: {name: me}"),
+        ("version: v1\nmodels: [a]", 'metadata:\n  version: "v1"\nmodels: [a]'),
+        ("version: v1\nauthor: {name: me}", 'metadata:\n  version: "v1"\nauthor: {name: me}'),
         (
             "version: v1\nhomepage: x\nmetadata:\n  version: v2",
-            "version: v1\nmetadata:\n  version: v2\n  homepage: x",
+            'version: v1\nmetadata:\n  version: v2\n  homepage: "x"',
         ),
         ("category: [a, b]\nversion: '1.0'", "category: [a, b]\nmetadata:\n  version: '1.0'"),
-        ("version: v1\nmodel: opus", "metadata:\n  version: v1\nmodel: opus"),
+        ("version: v1\nmodel: opus", 'metadata:\n  version: "v1"\nmodel: opus'),
     ],
 )
 def test_descriptive_keys_move_under_metadata_with_their_comments(lines: str, after: str | None) -> None:
@@ -214,7 +214,9 @@ def test_blank_lines_before_unclosed_frontmatter_are_removed() -> None:
 
 def test_only_selected_rules_are_fixed() -> None:
     before = "\n" + header("version: v1")
-    assert fix(before.encode(), "one", ["key-unknown"]).content == ("\n" + header("metadata:\n  version: v1")).encode()
+    assert (
+        fix(before.encode(), "one", ["key-unknown"]).content == ("\n" + header('metadata:\n  version: "v1"')).encode()
+    )
     assert fix(before.encode(), "one", ["name-form"]).rules == ()
     # Nothing can be written in an encoding that may not be fixed.
     latin = header("version: v1", description="Grüße").encode("cp1252")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import yaml
-
 from skillhub_mcp.skills.frontmatter import Entry, Value
 from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, READ_IN_BOTH_PLACES
 
@@ -87,7 +85,8 @@ def _as_metadata(
     elif isinstance(value, str):
         if len(place) > 1:
             return list(lines[place.start : place.stop])
-        text = written if _is_text_to_every_reader(written, value) else double_quoted(value)
+        # Other readers take a plain `1.0`, `2024-01-01` or `no` for something else than text.
+        text = written if written != value else double_quoted(value)
     else:
         return None
     rest = lines[place.stop - 1][entry.value_end - (header.rfind("\n", 0, entry.value_end) + 1) :]
@@ -99,16 +98,6 @@ def _joined(items: Sequence[Value]) -> str | None:
     texts = [item.strip() for item in items if isinstance(item, str)]
     unclear = len(texts) < len(items) or any(not text or "," in text for text in texts)
     return None if unclear or not texts else ", ".join(texts)
-
-
-def _is_text_to_every_reader(written: str, value: str) -> bool:
-    """Whether YAML's own rules read a value as text; they read `1.0`, `2024-01-01` and `no` as something else."""
-    if written != value:
-        return True
-    try:
-        return isinstance(yaml.safe_load(written), str)
-    except (yaml.YAMLError, ValueError):
-        return False
 
 
 def as_under_metadata(values: Mapping[str, Value]) -> dict[str, Value]:
