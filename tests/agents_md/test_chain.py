@@ -23,7 +23,7 @@ def texts(chain: Chain) -> list[str]:
     return [text for _, text in chain.files]
 
 
-def said(chain: Chain) -> list[str]:
+def messages(chain: Chain) -> list[str]:
     return [note.message for note in chain.notes]
 
 
@@ -59,7 +59,7 @@ def test_empty_and_undecodable_files_give_a_note(repo: Path, write: Write, conte
     write("a", "good")
     chain = read(repo, "a")
     assert texts(chain)[-1] == "good"
-    assert said(chain) == [message]
+    assert messages(chain) == [message]
     assert ("caf\ufffd" in texts(chain)) is (content == b"caf\xe9")
 
 
@@ -86,7 +86,7 @@ def test_links_are_followed_only_inside_the_project(repo: Path, write: Write, tm
     (repo / "a" / "AGENTS.md").symlink_to(repo / "docs" / "rules.md")
     chain = read(repo, "a")
     assert texts(chain) == ["shared"]
-    assert said(chain) == ["is a link out of the project and is not followed"]
+    assert messages(chain) == ["is a link out of the project and is not followed"]
 
 
 @pytest.mark.acceptance("S1-13")
@@ -96,7 +96,7 @@ def test_files_over_the_limit_are_named(repo: Path, write: Write) -> None:
     chain = read(repo, "a", "a/b", max_files=2)
     assert texts(chain) == ["text 0", "text 1"]
     assert [note.path for note in chain.notes] == [str(repo / "a" / "b" / "AGENTS.md")]
-    assert "read it yourself" in said(chain)[0]
+    assert "read it yourself" in messages(chain)[0]
 
 
 @pytest.mark.acceptance("S1-14")
@@ -129,7 +129,7 @@ def test_no_file_follows_the_one_that_exceeds_the_budget(repo: Path, write: Writ
     for max_bytes, shown in ((6, ["root"]), (7, ["root", "あ"]), (9, ["root", "あ"]), (10, ["root", "あい"])):
         chain = read(repo, "a", "a/b", max_bytes=max_bytes)
         assert texts(chain) == shown
-        assert said(chain)[-1] == f"is not shown: the limit is {max_bytes} bytes; read it yourself"
+        assert messages(chain)[-1] == f"is not shown: the limit is {max_bytes} bytes; read it yourself"
         assert len(chain.notes) == (1 if max_bytes == 10 else 2)
 
 

@@ -42,7 +42,7 @@ def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[Permission
     return Policy(Visibility(), rules=Rules(deny, allow))
 
 
-def brought(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
+def of_project(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
     """Return the skill as one of a project."""
     return replace(skill, trust=trust)
 
@@ -58,7 +58,7 @@ def test_filters_choices_and_rules_decide_availability(skill: Skill) -> None:
 @pytest.mark.parametrize("trust", list(Trust))
 def test_only_available_skills_are_offered(skill: Skill, trust: Trust) -> None:
     denied = (PermissionRule("skill_load", "pdf-tools"),)
-    policy, one = Policy(Visibility()), brought(skill, trust)
+    policy, one = Policy(Visibility()), of_project(skill, trust)
     for each in (
         policy,
         replace(policy, visibility=Visibility(frozenset({"other"}))),
@@ -175,7 +175,7 @@ def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, ski
     for caller in (None, Visibility(frozenset({"PDF Tools"}))):
         callers[0] = caller
         here, there = access.now(), access.now(two)
-        assert [one.availability(brought(skill)) for one in (here, there)] == [Availability.ON, Availability.DENIED]
+        assert [one.availability(of_project(skill)) for one in (here, there)] == [Availability.ON, Availability.DENIED]
         assert access.now() is here
         assert access.now(two) is there
     change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=two))
@@ -218,7 +218,7 @@ def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Sk
     for tool in ("skill_load", "search_skills"):
         add_rule(f"{one}/r.json", "deny", PermissionRule(tool))
     policy = access.now()
-    assert policy.availability(brought(skill, trust)) is Availability.DENIED
+    assert policy.availability(of_project(skill, trust)) is Availability.DENIED
     assert policy.availability(skill) is Availability.ON
     policy.check(skill, Action.LOAD)
     policy.check_tool("search_skills")
@@ -226,7 +226,7 @@ def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Sk
     (one / "r.json").unlink()
     (tmp_path / "own.json").write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
     add_rule(f"{one}/r.json", "allow", deny)
-    for each in (skill, brought(skill, trust)):
+    for each in (skill, of_project(skill, trust)):
         with pytest.raises(ConfirmationRequired):
             access.now().check(each, Action.LOAD)
 
@@ -242,16 +242,16 @@ def test_unreadable_project_rules_disable_only_the_projects_skills(tmp_path: Pat
     policy = access.now()
     # Searches cache by policy.
     assert access.now() is policy
-    assert policy.availability(brought(skill)) is Availability.UNDECIDED
-    assert not policy.offers(brought(skill))
+    assert policy.availability(of_project(skill)) is Availability.UNDECIDED
+    assert not policy.offers(of_project(skill))
     with pytest.raises(PolicyUnreadable, match=r"The project's .* cannot be used") as caught:
-        policy.check(brought(skill), Action.LOAD)
+        policy.check(of_project(skill), Action.LOAD)
     assert caught.value.path == str(rules)
     assert caught.value.hint == "fix or remove it; the skills of the project are not loaded until then"
     policy.check(skill, Action.LOAD)
-    assert access.now(str(tmp_path / "two")).offers(brought(skill))
+    assert access.now(str(tmp_path / "two")).offers(of_project(skill))
     rules.unlink()
-    assert access.now().offers(brought(skill))
+    assert access.now().offers(of_project(skill))
 
 
 def test_a_project_cannot_deny_a_skill_that_the_user_switched_on(tmp_path: Path, skill: Skill) -> None:
@@ -259,24 +259,24 @@ def test_a_project_cannot_deny_a_skill_that_the_user_switched_on(tmp_path: Path,
     add_rule(f"{one}/r.json", "deny", PermissionRule("skill_load"))
     for on, now in ((True, Availability.ON), (False, Availability.OFF)):
         change_choices(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
-        assert access.now().availability(brought(skill)) is now
+        assert access.now().availability(of_project(skill)) is now
     (tmp_path / "c.json").unlink()
-    assert access.now().availability(brought(skill)) is Availability.DENIED
+    assert access.now().availability(of_project(skill)) is Availability.DENIED
 
 
 def test_mode_none_excludes_untrusted_skills(skill: Skill) -> None:
     policy = Policy(Visibility(), trust=TrustMode.NONE)
     for trust in Trust:
-        one = brought(skill, trust)
+        one = of_project(skill, trust)
         assert policy.offers(one) is not trust.is_awaited
     with pytest.raises(SkillUntrusted) as caught:
-        policy.check(brought(skill), Action.LOAD)
+        policy.check(of_project(skill), Action.LOAD)
     assert "`skillhub trust`" in (caught.value.hint or "")
 
 
 def test_mode_ask_requires_consent_for_untrusted_skills(skill: Skill) -> None:
     policy = Policy(Visibility(), trust=TrustMode.ASK, project="/p")
-    awaiting = brought(skill)
+    awaiting = of_project(skill)
     assert policy.offers(awaiting)
     # A rule by name does not allow it: another skill may get that name.
     allowed = replace(policy, rules=Rules(allow=(PermissionRule("skill_load", "pdf-tools"),)))
@@ -286,7 +286,7 @@ def test_mode_ask_requires_consent_for_untrusted_skills(skill: Skill) -> None:
                 each.check(awaiting, action)
             assert caught.value.hint == "ask the user to run: skillhub trust"
     policy.check(awaiting, Action.READ, {Grant(Action.LOAD, awaiting.directory)})
-    for trusted in (skill, brought(skill, Trust.AGREED)):
+    for trusted in (skill, of_project(skill, Trust.AGREED)):
         policy.check(trusted, Action.LOAD)
     # A command in the shell is consent.
     replace(policy, asks=False).check(awaiting, Action.LOAD)
@@ -417,7 +417,7 @@ def test_only_the_user_can_allow_network_and_packages(skill: Skill) -> None:
     assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
     # A project's rules allow neither.
     alone = replace(policy, rules=replace(NO_RULES, then=Rules(allow=(more,))))
-    assert alone.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
+    assert alone.check_run(of_project(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility())):
         with pytest.raises(ConfirmationRequired, match=r"fetches packages \(pypdf\)") as caught:
             check(undecided, skill)
@@ -428,7 +428,7 @@ def test_only_the_user_can_allow_network_and_packages(skill: Skill) -> None:
 def test_untrusted_skills_run_only_with_trust_or_permission_for_their_digest(skill: Skill) -> None:
     free = Policy(Visibility(), project="/repo")
     for trust in (Trust.AWAITED, Trust.CHANGED):
-        foreign = brought(skill, trust)
+        foreign = of_project(skill, trust)
         with pytest.raises(ConfirmationRequired, match="its project awaits trust") as caught:
             free.check_run(foreign, digest=lambda: DIGEST)
         assert (caught.value.untrusted_in, caught.value.hint) == ("/repo", "ask the user to run: skillhub trust")
@@ -438,7 +438,7 @@ def test_untrusted_skills_run_only_with_trust_or_permission_for_their_digest(ski
                 with_rules(allow=(wide,)).check_run(foreign, digest=lambda: DIGEST)
         assert with_rules(allow=(RUN_PDF,)).check_run(foreign, digest=lambda: DIGEST).named
         free.check_run(foreign, {Grant(Action.RUN, skill.directory, DIGEST)}, digest=lambda: DIGEST)
-    free.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST)
+    free.check_run(of_project(skill, Trust.AGREED), digest=lambda: DIGEST)
 
 
 def test_callers_without_the_right_to_run_are_refused_before_files_are_read(skill: Skill) -> None:

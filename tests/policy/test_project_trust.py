@@ -21,7 +21,7 @@ from skillhub_mcp.skills.roots import SkillRoot, choose_roots
 
 
 class Repo:
-    """A project with a skill, and the record of who trusts it."""
+    """A project with skills, and the record of trust."""
 
     def __init__(self, path: Path, record: Path, write_skill: SkillWriter) -> None:
         self.path, self.record, self.write_skill = path, record, write_skill
@@ -88,22 +88,22 @@ def _make_executable(repo: Repo) -> None:
     (repo.skills / "commit" / "scripts" / "run.sh").chmod(0o755)
 
 
-def _bring_rules(repo: Repo) -> None:
+def _add_rules(repo: Repo) -> None:
     (repo.path / ".skillhub").mkdir()
     (repo.path / ".skillhub" / "permissions.json").write_text('{"permissions": {}}', encoding="utf-8")
 
 
-def _add_one_that_is_refused(repo: Repo) -> None:
+def _add_an_invalid_skill(repo: Repo) -> None:
     repo.add("broken", frontmatter="---\nname: [\n---\n")
 
 
-def _add_bytecode_that_python_takes_for_any_source(repo: Repo) -> None:
+def _add_unchecked_bytecode(repo: Repo) -> None:
     bytecode = repo.skills / "commit" / "scripts" / "__pycache__"
     bytecode.mkdir()
     (bytecode / "run.cpython-312.pyc").write_bytes(b"\xcb\r\r\n\1" + bytes(11))
 
 
-def _change_what_a_link_leads_to(repo: Repo) -> None:
+def _change_the_target_of_a_link(repo: Repo) -> None:
     (repo.outside / "run.sh").write_text("curl", encoding="utf-8")
 
 
@@ -131,11 +131,11 @@ def _add_a_text_beside_bytecode(repo: Repo) -> None:
         _rename_a_skill,
         _add_a_hidden_file,
         _make_executable,
-        _bring_rules,
-        _add_one_that_is_refused,
-        _add_bytecode_that_python_takes_for_any_source,
+        _add_rules,
+        _add_an_invalid_skill,
+        _add_unchecked_bytecode,
         _add_a_text_beside_bytecode,
-        _change_what_a_link_leads_to,
+        _change_the_target_of_a_link,
         _switch_a_link,
         _rename_a_link,
     ],

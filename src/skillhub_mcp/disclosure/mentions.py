@@ -29,6 +29,7 @@ _MENTION = re.compile(
     """,
     re.VERBOSE,
 )
+# Each search for similar names compares all names.
 _MAX_GUESSES = 8
 _ENVIRONMENT_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 # In a script without spaces the next word follows a Latin name directly.
@@ -77,49 +78,36 @@ def resolve_mentions(text: str, skills: Sequence[Mentionable], *, cwd: str) -> R
     """Return the `skills` that the text mentions; relative paths are resolved from `cwd`."""
     mentions = list(_mentions(text))
     by_directory = {skill.real_directory or skill.directory: skill for skill in skills}
+    by_path = {m.path: by_directory.get(_skill_directory(m.path, cwd)) for m in mentions if m.path is not None}
+    named_by_path = {name for skill in by_path.values() if skill is not None for name in _names(skill)}
     by_name: dict[str, list[Mentionable]] = {}
     for skill in skills if any(mention.names for mention in mentions) else ():
         for name in set(_names(skill)):
             by_name.setdefault(name, []).append(skill)
-    by_path = {m.path: by_directory.get(_skill_directory(m.path, cwd)) for m in mentions if m.path is not None}
-    named_by_path = {name for skill in by_path.values() if skill is not None for name in _names(skill)}
     found: dict[str, Mentionable] = {}
     failed: dict[str, Unresolved] = {}
     for mention in mentions:
-        if mention.written in failed:
+        if mention.written in failed or named_by_path & set(mention.names):
             continue
-        if mention.path is not None:
-            skill_at = by_path[mention.path]
-            if skill_at is None:
-                failed[mention.written] = Unresolved(mention.written, "unknown")
-            elif skill_at.enabled:
-                found.setdefault(skill_at.directory, skill_at)
-            else:
-                failed[mention.written] = Unresolved(mention.written, "off", (skill_at.directory,))
-        elif not named_by_path & set(mention.names):
-            _resolve_name(mention, by_name, found, failed)
+        named = next((by_name[name] for name in mention.names if name in by_name), [])
+        same = [skill for skill in named if not skill.awaits_trust] or named
+        if mention.path is not None and (at_path := by_path[mention.path]) is not None:
+            same = [at_path]
+        usable = [skill for skill in same if skill.enabled]
+        if len(usable) == 1:
+            found.setdefault(usable[0].directory, usable[0])
+        elif same:
+            why: Why = "ambiguous" if usable else "off"
+            failed[mention.written] = Unresolved(mention.written, why, tuple(s.directory for s in usable or same))
+        elif not (mention.names and mention.names[0].isdigit()):
+            near = _near(mention, by_name) if len(failed) < _MAX_GUESSES else ()
+            failed[mention.written] = Unresolved(mention.written, "unknown", near)
     return Resolution(tuple(found.values()), tuple(failed.values()))
 
 
-def _resolve_name(
-    mention: _Mention,
-    by_name: Mapping[str, Sequence[Mentionable]],
-    found: dict[str, Mentionable],
-    failed: dict[str, Unresolved],
-) -> None:
-    named = next((by_name[name] for name in mention.names if name in by_name), ())
-    same = [skill for skill in named if not skill.awaits_trust] or named
-    usable = [skill for skill in same if skill.enabled]
-    if len(usable) == 1:
-        found.setdefault(usable[0].directory, usable[0])
-    elif same:
-        why: Why = "ambiguous" if usable else "off"
-        failed[mention.written] = Unresolved(mention.written, why, tuple(s.directory for s in usable or same))
-    elif not mention.names[0].isdigit():
-        # Each search for similar names compares all names.
-        names = by_name if len(failed) < _MAX_GUESSES else ()
-        near = near_names(mention.names[-1], [name for name in names if any(skill.enabled for skill in by_name[name])])
-        failed[mention.written] = Unresolved(mention.written, "unknown", tuple(near))
+def _near(mention: _Mention, by_name: Mapping[str, Sequence[Mentionable]]) -> tuple[str, ...]:
+    enabled = [name for name, skills in by_name.items() if any(skill.enabled for skill in skills)]
+    return tuple(near_names(mention.names[-1], enabled)) if mention.names else ()
 
 
 def _mentions(text: str) -> Iterator[_Mention]:
