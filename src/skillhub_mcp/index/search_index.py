@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +52,7 @@ class SearchIndex:
     """One version of the index. Safe to use from several threads; what reads the table raises IndexDamaged.
 
     `keys` are those of the view's roots. `unembedded` says how many rows have no vector, None if vectors may not be
-    asked for. `open_table` is called once, when it is first needed, and returns the statistics of these roots too.
+    asked for. `open_table` is called when it is first needed, and returns the statistics of these roots too.
     """
 
     def __init__(
@@ -68,19 +67,21 @@ class SearchIndex:
         self.keys = keys
         self._open_table = open_table
         self._unembedded = unembedded
-        self._opening = threading.Lock()
-        self._opened: tuple[TableVersion, Statistics] | None = None
         self._block: RowBlock | None = None
 
-    @property
+    @cached_property
     def table(self) -> TableVersion:
         """The version of the table, which is opened for it."""
-        return self._open()[0]
+        return self._opened[0]
 
-    @property
+    @cached_property
     def statistics(self) -> Statistics:
         """The statistics of the skills of the view's roots."""
-        return self._open()[1]
+        return self._opened[1]
+
+    @cached_property
+    def _opened(self) -> tuple[TableVersion, Statistics]:
+        return self._open_table()
 
     @cached_property
     def nearness_scale(self) -> NearnessScale | None:
@@ -130,13 +131,6 @@ class SearchIndex:
         # What another thread has added meanwhile is read again when it is asked for again.
         self._block = block = block.with_rows(self.table.rows(missing))
         return block
-
-    def _open(self) -> tuple[TableVersion, Statistics]:
-        if self._opened is None:
-            with self._opening:
-                if self._opened is None:
-                    self._opened = self._open_table()
-        return self._opened
 
     @cached_property
     def _roots(self) -> str:
