@@ -17,7 +17,7 @@ _SECOND = 0.1
 def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]]:
     """Change one skill after the other, and return the bytes of the new index, those after each change, and at rest.
 
-    At rest, half a minute after the last change, the index is tidied as an idle server does it.
+    At rest, half a minute and a minute after the last change, the index is tidied as an idle server does it.
     """
     store.KEPT_SECONDS *= _SECOND
     database = Path(environment["DB_PATH"]).parent
@@ -36,8 +36,9 @@ def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]
                 raise view.problem
             sizes.append(_bytes(database))
             time.sleep(max(0.0, due - time.monotonic()))
-        time.sleep(store.KEPT_SECONDS + _SECOND)
-        hub.refresh()
+        for _ in range(2):
+            time.sleep(store.KEPT_SECONDS + _SECOND)
+            hub.refresh()
         sizes.append(_bytes(database))
     finally:
         hub.close()

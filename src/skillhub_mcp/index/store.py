@@ -181,8 +181,11 @@ class Store:
         with os.scandir(os.path.join(self._directory, "_versions")) as entries:
             ages = [time.time() - entry.stat().st_mtime for entry in entries if entry.name.endswith(".manifest")]
         old = [age for age in ages if age > KEPT_SECONDS]
+        if len(old) == len(ages):
+            # LanceDB never removes the last one.
+            return KEPT_SECONDS, len(old) - 1, True
         limit = min(old, default=0.0) + _MARGIN_SECONDS
-        return limit, sum(age > limit for age in old), len(old) == len(ages)
+        return limit, sum(age > limit for age in old), False
 
     def discard(self) -> None:
         """Remove a table that cannot be overwritten: it is derived from the files."""
