@@ -164,14 +164,15 @@ class Store:
         if self._connection is None and removable <= MANY:
             # A server without a search does not load LanceDB for so little.
             return None
-        version, unmerged = None, self.unmerged()
-        if max(unmerged, removable) > MANY or (at_rest and unmerged):
-            version = self.merge(committed)
+        much = max(self.unmerged(), removable)
+        if much <= 0 or (much <= MANY and not at_rest):
+            return None
+        # Twice: the second time merges what the first has written.
+        version = self.merge(self.merge(committed).version)
         # Apart, because versions get older while rows are merged.
         age, removable, _ = self._old_versions()
-        if removable and (at_rest or version is not None):
-            committed = committed if version is None else version.version
-            version = self.merge(committed, older_than=dt.timedelta(seconds=age), all_files=True)
+        if removable > 0:
+            version = self.merge(version.version, older_than=dt.timedelta(seconds=age), all_files=True)
         return version
 
     def _old_versions(self) -> tuple[float, int, bool]:
