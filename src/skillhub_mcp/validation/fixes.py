@@ -52,6 +52,14 @@ class _Subject:
         start = self.document.header_start
         return self.text[:start] + header + self.text[start + len(self.document.header) :]
 
+    def with_name(self, written: str) -> str:
+        """Return the text with another value for `name`, unchanged if it has none."""
+        header = self.document.header
+        entry = next((entry for entry in self.document.entries if entry.key == "name"), None)
+        if entry is None:
+            return self.text
+        return self.with_header(header[: entry.value_start] + written + header[entry.value_end :])
+
 
 def fix(content: bytes, directory_name: str, rules: Collection[str] | None = None) -> Fixed:
     """Fix violations of `rules`, or of all, in a SKILL.md. Never raises on bad content."""
@@ -83,11 +91,7 @@ def renamed(content: bytes, name: str) -> bytes | None:
     subject = _subject(text, name)
     if subject.skill is None or subject.skill.name == name:
         return None if subject.skill is None else content
-    header, value = subject.document.header, double_quoted(name)
-    entry = next((entry for entry in subject.document.entries if entry.key == "name"), None)
-    if entry is None:
-        return None
-    after = _subject(subject.with_header(header[: entry.value_start] + value + header[entry.value_end :]), name)
+    after = _subject(subject.with_name(double_quoted(name)), name)
     if after.skill is None or after.skill.name != name or after.document.body != subject.document.body:
         return None
     return (b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b"") + after.text.encode("utf-8")
@@ -206,15 +210,13 @@ def _quoted(subject: _Subject) -> str:
 def _with_conforming_name(subject: _Subject) -> str:
     """Replace the name by its alias if only case, blanks or underscores differ, or if the directory has that name."""
     name = (subject.document.values or {}).get("name")
-    entry = next((entry for entry in subject.document.entries if entry.key == "name"), None)
-    if not isinstance(name, str) or entry is None:
+    if not isinstance(name, str):
         return subject.text
     alias = safe_alias(name)
     differs_in_form = _SEPARATORS.sub("-", name.strip()).strip("-").lower() == alias
     if not alias or not (differs_in_form or alias == subject.directory_name):
         return subject.text
-    header = subject.document.header
-    return subject.with_header(header[: entry.value_start] + alias + header[entry.value_end :])
+    return subject.with_name(alias)
 
 
 def _with_descriptive_keys_moved(subject: _Subject) -> str:
