@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
+from tests.execution.conftest import sandbox_here
 from tests.hubs import hub_of
 
-from skillhub_mcp.errors import ConfirmationRequired, InvalidArgument, SandboxRequired, SandboxUnavailable
-from skillhub_mcp.execution.sandbox import find_sandbox
+from skillhub_mcp.errors import ConfirmationRequired, InvalidArgument, SandboxRequired
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.files import change_choices, change_rules
@@ -35,20 +35,10 @@ ONE, TWO = ("handle", "one"), ("handle", "two")
 WRITES = "import os, sys\nopen(os.path.join(os.environ['SKILLHUB_OUTPUT_DIR'], sys.argv[1]), 'w').write(sys.argv[2])\n"
 
 
-def sandbox_here() -> str:
-    try:
-        return find_sandbox("bubblewrap").name
-    except SandboxUnavailable as error:
-        return f"none: {error.message}"
-
-
 @pytest.fixture(scope="module")
-def confined() -> str:
-    """The tier of this machine, for tests of what a confined command cannot do."""
-    found = sandbox_here()
-    if found.startswith("none"):
-        pytest.skip(found)
-    return found
+def confined() -> None:
+    """Skip tests of what a confined command cannot do on a machine without a sandbox."""
+    sandbox_here()
 
 
 @pytest.fixture
@@ -63,7 +53,7 @@ def python(hub: SkillHub, code: str, *args: str, skill: str = "one", session: tu
 
 
 def test_a_command_writes_only_to_the_directory_of_its_session(
-    environment: dict[str, str], write_skill: SkillWriter, confined: str
+    environment: dict[str, str], write_skill: SkillWriter, confined: None
 ) -> None:
     skill = write_skill("one", files={"write.py": WRITES})
     with hub_of(environment) as hub:
@@ -82,7 +72,7 @@ def test_a_command_writes_only_to_the_directory_of_its_session(
 
 
 def test_a_command_may_write_below_an_allowed_directory(
-    environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, confined: str
+    environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, confined: None
 ) -> None:
     write_skill("one", files={"copy.py": "import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read())\n"})
     work = tmp_path / "work"

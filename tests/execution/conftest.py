@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from skillhub_mcp.errors import SandboxUnavailable
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
+from skillhub_mcp.execution.sandbox import Sandbox, find_sandbox
 
 RunPython = Callable[..., CommandResult]
 PLENTY_OF_SECONDS = 20.0
+
+
+def sandbox_here() -> Sandbox:
+    """Return the sandbox of this machine, or skip the test with the system's own words."""
+    try:
+        return find_sandbox("bubblewrap")
+    except SandboxUnavailable as error:
+        pytest.skip(error.message)
 
 
 def wait_until(condition: Callable[[], object], failure: str) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.execution.conftest import PLENTY_OF_SECONDS, wait_until
+from tests.execution.conftest import PLENTY_OF_SECONDS, sandbox_here, wait_until
 
 from skillhub_mcp.errors import SandboxUnavailable
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
@@ -28,14 +28,6 @@ from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, find_sandb
 
 PYTHON = os.path.realpath(sys.executable)
 LIMITS = RunLimits(timeout_seconds=30.0, max_output_bytes=65_536)
-
-
-def sandbox_here() -> Sandbox:
-    """Return the sandbox of this machine, or skip the test with the system's own words."""
-    try:
-        return find_sandbox("bubblewrap")
-    except SandboxUnavailable as error:
-        pytest.skip(error.message)
 
 
 @pytest.fixture
@@ -440,7 +432,8 @@ def test_a_cancelled_command_ends_with_its_daemon_while_another_runs_on(run: Run
 SERVER = """
 import sys, threading
 from pathlib import Path
-from tests.execution.test_sandbox import DAEMON, HOLD, Runs, Confinement, sandbox_here
+from tests.execution.conftest import sandbox_here
+from tests.execution.test_sandbox import DAEMON, HOLD, Runs, Confinement
 run = Runs(sandbox_here(), Path(sys.argv[1]))
 held = sys.argv[2]
 confinement = Confinement(readable=(sys.argv[1],), writable=(str(Path(held).parent),))
