@@ -106,9 +106,11 @@ def scan(
             has_changed = has_changed or before_it is None or _content(before_it) != _content(now)
             seen[found.directory] = now
     on_progress(len(walk.found), len(walk.found))
-    unavailable = _unavailable(walk.roots, known) if keep_absent else ()
+    unavailable: Sequence[UnavailableRoot] = ()
     if changed is not None and before is not None:
         unavailable = before.snapshot.report.unavailable
+    elif keep_absent:
+        unavailable = _unavailable(walk.roots, known)
     away = {root.path for root in unavailable}
     looked_at = known.keys() if changed is None else {found.directory for found in changed}
     kept = {path: entry for path, entry in known.items() if path not in looked_at or entry.root in away}

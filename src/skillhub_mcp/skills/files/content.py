@@ -75,7 +75,7 @@ def read_file(
     offset: int = 0,
     as_stored: bool = False,
 ) -> FileContent:
-    """Read a chunk of a skill's file from byte `offset` on: at most `limits.max_bytes` bytes, or four.
+    """Read a chunk of a skill's file from byte `offset` on: at most `limits.max_bytes` bytes, and at least a character.
 
     UTF-8, or UTF-16 with its mark unless `as_stored`, is returned as text, the rest as base64 that can be joined.
     Links are followed inside the skill. Raises PathNotAllowed, SkillFileNotFound and InvalidArgument.
