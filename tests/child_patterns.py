@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-# Work in proportion to the text takes a fraction of a second for it; in the square of it, a minute.
-LENGTH = 100_000
+# Work in proportion to the text takes a fraction of a second for it; in the square of it, many seconds.
+LENGTH = 50_000
 _PUMPS = (
     " ", "a", "0", "\n", "-", ".", "/", "(", "[", "<", '"', "'", "`", "$", "=", ":", ",", "\\", "_", "a ", "a.", "](",
     "[x](", "<a ", "\t\n", "aA0_",
@@ -31,7 +31,7 @@ def search_texts(search: Search, length: int = LENGTH) -> None:
             (pattern.search if anywhere else pattern.match)(text.encode() if is_bytes else text)
 
 
-def first_endless(work: Callable[[Any], object], each: Sequence[Any], *, seconds: float = 20.0) -> Any:
+def first_endless(work: Callable[[Any], object], each: Sequence[Any], *, seconds: float = 10.0) -> Any:
     """Return the first of `each` for which `work` does not end in time, or None."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
