@@ -100,20 +100,12 @@ def test_a_file_that_is_not_understood_is_left_alone(
     assert path.read_bytes() == before
 
 
-def test_disconnecting_removes_created_files_and_directories(machine: Machine, connections: Connections) -> None:
+def test_disconnecting_removes_a_created_file(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     connect(connections)
     assert json.loads(path.read_text()) == {"mcpServers": {"skillhub": {"command": SERVER.command, "args": []}}}
     disconnect(connections)
-    assert not path.parent.exists()
-
-
-def test_a_created_directory_with_other_files_stays(machine: Machine, connections: Connections) -> None:
-    path = path_of(CURSOR, machine)
-    connect(connections)
-    put(path.parent / "rules.md", "mine")
-    disconnect(connections)
-    assert [entry.name for entry in path.parent.iterdir()] == ["rules.md"]
+    assert not path.exists()
 
 
 def test_of_a_file_that_was_changed_since_the_entry_alone_goes(machine: Machine, connections: Connections) -> None:

@@ -113,7 +113,6 @@ def test_a_variable_that_the_client_reads_moves_its_file(name: str, variable: st
 def test_windows_without_its_variables_has_the_usual_places() -> None:
     bare = Machine(System.WINDOWS, {}, r"C:\Users\ada", r"C:\engine")
     assert client_named("vscode").files(ClientScope.USER, bare) == (r"C:\Users\ada\AppData\Roaming\Code\User\mcp.json",)
-    assert r"C:\Users\ada\AppData\Local\Programs\Cursor" in client_named("cursor").signs(bare)
 
 
 ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {

@@ -21,7 +21,7 @@ _RECORD = "change.json"
 class Backup:
     """One change of the file at `path`, which `existed` before, and the `place` of the record.
 
-    `after` is the digest of the new content, `entry` our entry in it, and `directories` those made for the file.
+    `after` is the digest of the new content, and `entry` our entry in it.
     """
 
     path: str
@@ -29,7 +29,6 @@ class Backup:
     name: str = ""
     entry: ClientEntry | None = None
     after: str = ""
-    directories: tuple[str, ...] = ()
     place: str = ""
 
     def content(self) -> bytes | None:
@@ -78,7 +77,8 @@ class Backups:
                 record = json.load(file)
         except (OSError, ValueError):
             return None
-        return Backup(**record | {"place": directory, "directories": tuple(record["directories"])})
+        names = ("path", "existed", "name", "entry", "after")
+        return Backup(**{name: record[name] for name in names}, place=directory)
 
     def _directories(self) -> list[str]:
         return sorted(os.listdir(self._directory)) if os.path.isdir(self._directory) else []

@@ -18,7 +18,6 @@ from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry
 from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of, whole_file
 from skillhub_mcp.clients.files import (
     FileAsRead,
-    missing_directories,
     read_client_file,
     refuse_changed,
     refuse_unwritable,
@@ -62,12 +61,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange(Plan):
-    """A client's file gets the bytes `after`; with None it is removed, with the `directories` that are then empty."""
+    """A client's file gets the bytes `after`; with None it is removed."""
 
     kind: ChangeKind
     file: FileAsRead
     after: bytes | None
-    directories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +207,7 @@ class Connections:
             after = original.content()
             # If the file had an older entry of ours, restoring it would not disconnect.
             if after is None or name not in _entries(client, replace(file, content=after)):
-                directories = original.directories
-                return FileChange(client, scope, name, path, kind=kind, file=file, after=after, directories=directories)
+                return FileChange(client, scope, name, path, kind=kind, file=file, after=after)
         after = _encoded(file, _checked(file, lambda: without_entry(client, file.text, name)))
         return FileChange(client, scope, name, path, kind=kind, file=file, after=after)
 
@@ -219,10 +216,9 @@ class Connections:
         file = change.file
         refuse_changed(file)
         after = "" if change.after is None else digest_of(change.after)
-        directories = missing_directories(os.path.dirname(file.place))
         existed = file.content is not None
-        self._keep(Backup(file.place, existed, change.name, change.entry, after, directories), file.content)
-        replace_client_file(file, change.after, change.directories)
+        self._keep(Backup(file.place, existed, change.name, change.entry, after), file.content)
+        replace_client_file(file, change.after)
 
     def note_registration(self, registration: Registration) -> None:
         """Record what a client's own program has registered or removed. Raises ClientFileRefused."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -55,21 +54,15 @@ def read_client_file(path: str) -> FileAsRead:
     return FileAsRead(path, place, content, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
 
 
-def replace_client_file(file: FileAsRead, content: bytes | None, directories: tuple[str, ...] = ()) -> None:
-    """Replace a file by `content`, or remove it and those of `directories` that are then empty.
-
-    Raises ClientFileRefused, and leaves the file as it is.
-    """
-    made = missing_directories(os.path.dirname(file.place))
+def replace_client_file(file: FileAsRead, content: bytes | None) -> None:
+    """Replace a file by `content`, or remove it. Raises ClientFileRefused, and leaves the file as it is."""
     try:
         if content is None:
             os.unlink(file.place)
-            _remove_empty(directories)
         else:
             os.makedirs(os.path.dirname(file.place), exist_ok=True)
             atomic_write(file.place, content, mode=file.mode, owner=file.owner)
     except OSError as error:
-        _remove_empty(made)
         raise ClientFileRefused(file.path, _reason(error)) from error
 
 
@@ -92,22 +85,6 @@ def refuse_changed(file: FileAsRead) -> None:
     """Raise ClientFileRefused for a file that is no longer what was read."""
     if read_client_file(file.path).content != file.content:
         raise ClientFileRefused(file.path, "it changed since it was read", hint="run the command again")
-
-
-def missing_directories(directory: str) -> tuple[str, ...]:
-    """Return a directory and those above it that do not exist, the outermost first."""
-    missing: list[str] = []
-    while not os.path.isdir(directory):
-        missing.insert(0, directory)
-        directory = os.path.dirname(directory)
-    return tuple(missing)
-
-
-def _remove_empty(directories: tuple[str, ...]) -> None:
-    # A directory that has other files by now stays, and so do those above it.
-    with contextlib.suppress(OSError):
-        for directory in reversed(directories):
-            os.rmdir(directory)
 
 
 def _reason(error: OSError) -> str:

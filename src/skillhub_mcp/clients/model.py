@@ -103,7 +103,7 @@ class Client:
 
     Its own files are below `directory`, or the directory that the variable `moved_by` names. `user_files` and
     `project_files` are the candidates for its file of a scope: the last that exists, else the first. It is installed if
-    `sign` is in its directory, or one of the `programs` or the `application` of that name is there.
+    `sign` is in its directory, or one of the `programs` is on PATH.
     `registrar` is the client's own program that registers servers, if SkillHub does not write its file; it writes
     `registry_file`. `where` says where to paste an entry that is only printed, `then` what makes the client read its
     file. `link` adds a server: NAME and BASE64 stand for its name and entry, JSON for both.
@@ -123,8 +123,6 @@ class Client:
     project_files: tuple[str, ...] = ()
     registry_file: str = ""
     sign: str = ""
-    application: str = ""
-    application_on_windows: str = ""
     programs: tuple[str, ...] = ()
     file_format: FileFormat = FileFormat.JSON
     key: tuple[str, ...] = ("mcpServers",)
@@ -153,17 +151,6 @@ class Client:
         if scope is ClientScope.USER:
             return own
         return tuple(path for one in self.project_files if (path := machine.join(machine.project, one)) not in own)
-
-    def signs(self, machine: Machine) -> tuple[str, ...]:
-        """Return the files and directories that show that the client is installed."""
-        found = [self.place(self.sign, machine)] if self.directory else []
-        if self.application and machine.system is System.MACOS:
-            bundle = f"Applications/{self.application}.app"
-            found += [f"/{bundle}", machine.join(machine.home, bundle)]
-        elif self.application and machine.system is System.WINDOWS:
-            local = machine.environment.get("LOCALAPPDATA") or machine.join(machine.home, "AppData/Local")
-            found.append(machine.join(local, f"Programs/{self.application_on_windows or self.application}"))
-        return tuple(found)
 
     def place(self, path: str, machine: Machine) -> str:
         """Return a path below the client's directory."""

@@ -20,15 +20,13 @@ _STDIO = StdioShape(fixed={"type": "stdio"})
 _HTTP = HttpShape(fixed={"type": "http"})
 
 
-def _vs_code(name: str, title: str, directory: str, bundle: str) -> Client:
+def _vs_code(name: str, title: str, directory: str) -> Client:
     return Client(
         name=name,
         title=title,
         directory=f"{{settings}}/{directory}/User",
         user_files=("mcp.json",),
         project_files=(".vscode/mcp.json",),
-        application=bundle,
-        application_on_windows=f"Microsoft {title}",
         programs=(name.replace("vscode", "code"),),
         file_format=FileFormat.JSONC,
         key=("servers",),
@@ -62,7 +60,6 @@ CLIENTS: tuple[Client, ...] = (
         title="Claude Desktop",
         directory="{settings}/Claude",
         user_files=("claude_desktop_config.json",),
-        application="Claude",
         programs=("claude-desktop",),
         http=None,
         then="quit it and start it again",
@@ -73,21 +70,19 @@ CLIENTS: tuple[Client, ...] = (
         directory="~/.cursor",
         user_files=("mcp.json",),
         project_files=(".cursor/mcp.json",),
-        application="Cursor",
         programs=("cursor", "cursor-agent"),
         variables=EDITOR,
         workspace="${workspaceFolder}",
         then="enable it in Settings, MCP",
         link="cursor://anysphere.cursor-deeplink/mcp/install?name=NAME&config=BASE64",
     ),
-    _vs_code("vscode", "VS Code", "Code", "Visual Studio Code"),
-    _vs_code("vscode-insiders", "VS Code Insiders", "Code - Insiders", "Visual Studio Code - Insiders"),
+    _vs_code("vscode", "VS Code", "Code"),
+    _vs_code("vscode-insiders", "VS Code Insiders", "Code - Insiders"),
     Client(
         name="windsurf",
         title="Windsurf",
         directory="~/.codeium/windsurf",
         user_files=("mcp_config.json",),
-        application="Windsurf",
         programs=("windsurf",),
         http=HttpShape("serverUrl"),
         variables=EDITOR,
@@ -165,7 +160,6 @@ CLIENTS: tuple[Client, ...] = (
         directory_on_windows="{settings}/Zed",
         user_files=("settings.json",),
         project_files=(".zed/settings.json",),
-        application="Zed",
         programs=("zed", "zeditor"),
         file_format=FileFormat.JSONC,
         key=("context_servers",),
@@ -191,7 +185,6 @@ CLIENTS: tuple[Client, ...] = (
         title="LM Studio",
         directory="~/.lmstudio",
         user_files=("mcp.json",),
-        application="LM Studio",
         programs=("lms",),
         then="switch it on in the Program tab",
         link="lmstudio://add_mcp?name=NAME&config=BASE64",
@@ -202,7 +195,6 @@ CLIENTS: tuple[Client, ...] = (
         directory="~/.kiro",
         user_files=("settings/mcp.json",),
         project_files=(".kiro/settings/mcp.json",),
-        application="Kiro",
         programs=("kiro", "kiro-cli"),
         variables=SHELL,
         then="",
@@ -225,7 +217,6 @@ CLIENTS: tuple[Client, ...] = (
         # Later versions share one file with their command line, and create it themselves.
         user_files=("antigravity/mcp_config.json", "config/mcp_config.json"),
         sign="antigravity",
-        application="Antigravity",
         programs=("antigravity", "agy"),
         http=HttpShape("serverUrl"),
         then="press Refresh in Manage MCP Servers",
@@ -319,7 +310,8 @@ def client_named(name: str) -> Client:
 
 
 def signs_of(client: Client, machine: Machine) -> tuple[str, ...]:
-    """Return what shows that a client is installed: its files and directories, and its program on PATH."""
-    found = [path for path in client.signs(machine) if os.path.exists(path)]
+    """Return what shows that a client is installed: a file or directory of its own, and its programs on PATH."""
+    sign = client.place(client.sign, machine) if client.directory else ""
+    found = [sign] if os.path.exists(sign) else []
     programs = (shutil.which(program, path=machine.environment.get("PATH", "")) for program in client.programs)
     return (*found, *(program for program in programs if program is not None))

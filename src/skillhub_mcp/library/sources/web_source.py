@@ -47,7 +47,9 @@ def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> Tree:
         with downloading(url, directory, options) as downloader:
             tree, digests = _fetch(url, skills, directory, downloader)
         tree.ids = digests
-        tree.until_closed.push(fetched.pop_all())
+        # What was fetched is removed after the tree is closed.
+        fetched.push(tree.until_closed)
+        tree.until_closed = fetched.pop_all()
         return tree
 
 
