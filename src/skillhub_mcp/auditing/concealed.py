@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 # Words after which hidden text addresses an agent, or acts. `audit` adds what the other rules find in it.
 _ADDRESSES = re.compile(
@@ -76,7 +77,7 @@ LONG_BLOB = 600
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """An encoded run: where it starts, how many characters it has, and its text, empty if it is not readable text."""
+    """An encoded run: its start, its number of characters, and its text, empty if it is not readable."""
 
     position: int
     length: int
@@ -87,24 +88,18 @@ def blobs(text: str) -> Iterator[Blob]:
     """Yield the first encoded runs of a text, decoded where they are text."""
     has_run = max(map(len, _LETTERS.findall(text)), default=0) >= _SHORTEST_BASE64
     escapes = "\\" in text
-    for number, run in enumerate(_BASE64.finditer(text) if has_run else ()):
-        if number == MOST_BLOBS + 1:
-            break
+    for run in islice(_BASE64.finditer(text) if has_run else (), MOST_BLOBS + 1):
         if run[0].isalpha() and (run[0].islower() or run[0].isupper()):
             continue  # a long word or identifier
         yield Blob(run.start(), len(run[0]), _decoded(_base64, run[0]))
-    for pattern, decode, possible in (
-        (_HEX, _hex, has_run or escapes),
-        (_CODES, _codes, text.count(",") >= _FEWEST_COMMAS),
-        (_OCTAL, _octal, escapes),
+    for pattern, decode, is_possible in (
+        (_HEX, lambda run: bytes.fromhex(run.replace("\\x", "")), has_run or escapes),
+        (_CODES, lambda run: bytes(map(int, run.split(","))), text.count(",") >= _FEWEST_COMMAS),
+        (_OCTAL, lambda run: bytes(int(code, 8) for code in run.split("\\")[1:]), escapes),
     ):
-        if not possible:
-            continue
-        for number, run in enumerate(pattern.finditer(text)):
-            if number == MOST_BLOBS + 1:
-                break
+        for run in islice(pattern.finditer(text) if is_possible else (), MOST_BLOBS + 1):
             said = _decoded(decode, run[0])
-            # Numbers are common: those that say nothing are no encoded text.
+            # Numbers are common: those that do not decode are not reported.
             if said or pattern is _HEX:
                 yield Blob(run.start(), len(run[0]), said)
 
@@ -119,18 +114,6 @@ def _decoded(decode: Callable[[str], bytes], run: str) -> str:
 def _base64(run: str) -> bytes:
     plain = run.rstrip("=")
     return base64.b64decode(plain + "=" * (-len(plain) % 4))
-
-
-def _hex(run: str) -> bytes:
-    return bytes.fromhex(run.replace("\\x", ""))
-
-
-def _codes(run: str) -> bytes:
-    return bytes(map(int, run.split(",")))
-
-
-def _octal(run: str) -> bytes:
-    return bytes(int(code, 8) for code in run.split("\\")[1:])
 
 
 def _readable(content: bytes) -> str:

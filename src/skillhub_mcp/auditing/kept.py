@@ -55,10 +55,7 @@ class KeptFile:
 
     def add(self, audits: Mapping[str, KeptAudit], *, most: int) -> None:
         """Add the audits of more skills, and keep at most `most` in all. Raises OSError."""
-        kept = self.read()
-        for directory in audits:
-            kept.pop(directory, None)
-        kept |= audits
+        kept = {directory: one for directory, one in self.read().items() if directory not in audits} | dict(audits)
         make_private_directory(os.path.dirname(self._path))
         self._write(dict(islice(kept.items(), max(0, len(kept) - most), None)))
 

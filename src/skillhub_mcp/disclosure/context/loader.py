@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from skillhub_mcp.disclosure.context.catalogue import Listing
@@ -46,12 +47,13 @@ def select_skill(
 ) -> SkillMetadata:
     """Return the skill at `path`, or the only enabled one of that name. Raises SkillHubError."""
     refuse_nul(name=name, path=path)
+    unknown = partial(_not_found, listing=listing, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
     if path:
         found = _at_path(listing, path)
         if found is not None:
             return found
         if name is not None or all(skill.name != path for skill in listing.skills):
-            raise _not_found(path, listing, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
+            raise unknown(path)
     wanted = (name or path or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
@@ -64,7 +66,7 @@ def select_skill(
             kind="paths" if with_paths else "ids",
         )
     if not matches:
-        raise _not_found(wanted, listing, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
+        raise unknown(wanted)
     return matches[0]
 
 

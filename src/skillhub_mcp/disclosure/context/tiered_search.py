@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skillhub_mcp.analysis.lexicon import stop_word_languages, stop_words
@@ -100,7 +100,7 @@ def tokens(text: str) -> frozenset[str]:
     for word in _WORD.findall(fold_name(text)):
         rest = word
         for run in UNSPACED.findall(word):
-            found.update(_pairs(run))
+            found.update(run[start : start + 2] for start in range(max(1, len(run) - 1)))
             rest = rest.replace(run, " ", 1)
         found.update(rest.split())
     return frozenset(found)
@@ -115,10 +115,6 @@ def telling(words: frozenset[str]) -> frozenset[str]:
     empty = frozenset().union(*(stop_words(language) for language in languages))
     left = frozenset(word for word in words if folded[word] not in empty)
     return frozenset(word for word in left if not _HIRAGANA.fullmatch(word)) or left
-
-
-def _pairs(run: str) -> Sequence[str]:
-    return [run[start : start + 2] for start in range(len(run) - 1)] or [run]
 
 
 def _scale(bounds: tuple[float, float], share: float) -> float:
