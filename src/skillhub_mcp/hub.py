@@ -191,10 +191,9 @@ class SkillHub:
         *,
         offset: int = 0,
         granted: Collection[Grant] = NOTHING_GRANTED,
-        as_stored: bool = False,
     ) -> FileContent:
-        """Return a file from byte `offset` on; `as_stored`, only UTF-8 as text. Raises SkillHubError."""
-        return self.reader.read_file(skill_name, file_path, offset=offset, granted=granted, as_stored=as_stored)[1]
+        """Return a file from byte `offset` on. Raises SkillHubError."""
+        return self.reader.read_file(skill_name, file_path, offset=offset, granted=granted)[1]
 
     def read_bytes(
         self, skill: Skill, file_path: str, *, max_bytes: int, granted: Collection[Grant] = NOTHING_GRANTED

@@ -69,14 +69,14 @@ def test_serving_dotfiles_gives_nothing_that_the_listing_does_not_hold(skill: Pa
     assert answer.content in OWN or skill.joinpath(*asked) in secrets
 
 
-def parts_of(content: bytes, max_bytes: int, *, as_stored: bool = False) -> list[FileContent]:
+def parts_of(content: bytes, max_bytes: int) -> list[FileContent]:
     parts: list[FileContent] = []
     with TemporaryDirectory() as directory:
         Path(directory, "file").write_bytes(content)
         offset: int | None = 0
         while offset is not None:
             limits = ReadLimits(max_bytes=max_bytes)
-            part = read_file(directory, "file", skill="a", limits=limits, offset=offset, as_stored=as_stored)
+            part = read_file(directory, "file", skill="a", limits=limits, offset=offset)
             assert part.truncated == (part.next_offset is not None)
             assert (part.offset, part.size) == (offset, len(content))
             assert part.next_offset is None or part.next_offset > offset, "every part makes progress"
@@ -110,8 +110,9 @@ def test_the_parts_of_a_text_make_it_up(text: str, max_bytes: int) -> None:
     max_bytes=st.integers(1, 20),
 )
 def test_the_parts_of_any_bytes_make_them_up(pieces: list[bytes], max_bytes: int) -> None:
-    content = b"".join(pieces)
-    parts = parts_of(content, max_bytes, as_stored=True)
+    # Without the mark of UTF-16, which is decoded.
+    content = b"-" + b"".join(pieces)
+    parts = parts_of(content, max_bytes)
     assert b"".join(stored(part) for part in parts) == content
     for part in parts:
         assert len(stored(part)) <= (max_bytes if max_bytes >= 4 else max_bytes + 3)

@@ -112,20 +112,15 @@ class SkillReader:
         return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts), warnings, digest)
 
     def read_file(
-        self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant], as_stored: bool = False
+        self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant]
     ) -> tuple[Skill, FileContent]:
-        """Return a skill and a file of it from byte `offset` on. Raises SkillHubError.
-
-        With `as_stored`, only UTF-8 is returned as text.
-        """
+        """Return a skill and a file of it from byte `offset` on. Raises SkillHubError."""
         refuse_nul(file_path=file_path)
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
 
             def read(skill: Skill) -> FileContent:
                 directory, name = self._files_of(skill), skill.name
-                return read_file(
-                    directory, file_path, skill=name, limits=self._files, offset=offset, as_stored=as_stored
-                )
+                return read_file(directory, file_path, skill=name, limits=self._files, offset=offset)
 
             found, content = self._read(skill_name, Action.READ, granted, event, read)
             event.size = (content.size if content.next_offset is None else content.next_offset) - content.offset

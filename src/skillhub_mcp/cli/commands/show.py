@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import base64
 import sys
 from collections.abc import Mapping
 
@@ -17,6 +16,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import on_terminal
 
 DESCRIPTION = "Print a skill's metadata, files and instructions, or one of its files byte for byte."
+_MAX_BYTES = 1_000_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
@@ -83,24 +83,18 @@ def _print_file(name: str, file: str, options: Mapping[str, str], *, as_json: bo
     if not file.strip():
         raise InvalidArgument("--file", "is empty", hint="`skillhub show NAME` lists the files of a skill")
     with open_hub(options) as hub:
-        to_terminal = sys.stdout.isatty()
-        # A terminal gets the text, a file or a program gets the bytes.
-        as_stored = not (as_json or to_terminal)
-        chunk = hub.read_file(name, file, as_stored=as_stored)
         if as_json:
-            names = ("content", "encoding", "truncated", "size", "next_offset", "media_type")
-            return print_json({name: getattr(chunk, name) for name in names})
-        hide_progress()
-        while True:
-            binary = chunk.encoding == "base64"
-            if to_terminal and binary:
-                raise InvalidArgument(file, "is binary and not printed on a terminal", hint="redirect it: > FILE")
-            if to_terminal:
-                sys.stdout.write(on_terminal(chunk.content))
-            else:
-                sys.stdout.buffer.write(base64.b64decode(chunk.content) if binary else chunk.content.encode())
-            if chunk.next_offset is None:
-                break
-            chunk = hub.read_file(name, file, offset=chunk.next_offset, as_stored=as_stored)
+            chunk = hub.read_file(name, file)
+            named = ("content", "encoding", "truncated", "size", "next_offset", "media_type")
+            return print_json({key: getattr(chunk, key) for key in named})
+        content = hub.read_bytes(hub.find(name), file, max_bytes=_MAX_BYTES)
+    hide_progress()
+    if sys.stdout.isatty():
+        try:
+            sys.stdout.write(on_terminal(content.decode()))
+        except UnicodeDecodeError:
+            raise InvalidArgument(file, "is binary and not printed on a terminal", hint="redirect it: > FILE") from None
+    else:
+        sys.stdout.buffer.write(content)
     sys.stdout.flush()
     return EXIT_OK

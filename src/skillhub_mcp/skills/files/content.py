@@ -73,11 +73,10 @@ def read_file(
     skill: str,
     limits: ReadLimits,
     offset: int = 0,
-    as_stored: bool = False,
 ) -> FileContent:
     """Read a chunk of a skill's file from byte `offset` on: at most `limits.max_bytes` bytes, and at least a character.
 
-    UTF-8, or UTF-16 with its mark unless `as_stored`, is returned as text, the rest as base64 that can be joined.
+    UTF-8, or UTF-16 with its mark, is returned as text, the rest as base64 that can be joined.
     Links are followed inside the skill. Raises PathNotAllowed, SkillFileNotFound and InvalidArgument.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
@@ -92,12 +91,12 @@ def read_file(
             ahead = _read_at(descriptor, offset, most + 1)
             # The file may have grown or shrunk since.
             size = max(os.fstat(descriptor).st_size, offset + len(ahead) if ahead else 0)
-            codec = "utf-8" if as_stored else _UTF_16_BOMS.get(_read_at(descriptor, 0, 2), "utf-8")
+            codec = _UTF_16_BOMS.get(_read_at(descriptor, 0, 2), "utf-8")
             digest = _digest(descriptor) if offset > 0 or len(ahead) > most else ""
     except SkillFileNotFound as error:
         stored = _stored_path(directory, file_path, wanted)
         if stored is not None:
-            return read_file(directory, stored, skill=skill, limits=limits, offset=offset, as_stored=as_stored)
+            return read_file(directory, stored, skill=skill, limits=limits, offset=offset)
         error.hint = error.hint or files_hint(directory, wanted)
         raise
     if codec != "utf-8" and offset % 2:
