@@ -55,7 +55,7 @@ def anchors(document: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_is_generated_agrees_with_the_program() -> None:
+def test_generated_pages_are_current() -> None:
     done = subprocess.run(
         [sys.executable, GENERATE, "--check"], capture_output=True, encoding="utf-8", check=False, timeout=120
     )
@@ -64,7 +64,7 @@ def test_what_is_generated_agrees_with_the_program() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_link_within_the_repository_leads_somewhere(document: str) -> None:
+def test_every_internal_link_resolves(document: str) -> None:
     path = PROJECT / document
     broken = []
     for target in targets(path):
@@ -103,7 +103,7 @@ def citations(text: str) -> list[str]:
         "row S0-86 asks",
     ],
 )
-def test_a_reference_that_a_reader_cannot_open_is_found(text: str) -> None:
+def test_a_citation_without_a_file_is_found(text: str) -> None:
     assert citations(text) != []
 
 
@@ -123,7 +123,7 @@ def test_a_reference_that_a_reader_cannot_open_is_found(text: str) -> None:
         "AWS-S3-2",
     ],
 )
-def test_a_reference_that_a_reader_can_open_is_left_alone(text: str) -> None:
+def test_a_citation_with_a_file_is_accepted(text: str) -> None:
     assert citations(text) == []
 
 
@@ -191,7 +191,7 @@ def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> Non
 
 
 @pytest.mark.slow
-def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:
+def test_outdated_and_stray_pages_are_reported(tmp_path: Path) -> None:
     copy = tmp_path / "project"
     copy.mkdir()
     for name in ("docs", "examples"):
@@ -244,14 +244,14 @@ def checkout_paths(source: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_no_text_sends_a_user_to_a_file_that_an_installation_lacks() -> None:
+def test_messages_name_no_file_that_an_installation_lacks() -> None:
     assert checkout_paths('"""docs/a.md"""\nhint = "see docs/a.md"') == ["see docs/a.md"]
     found = {path: checkout_paths(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     assert {path: texts for path, texts in found.items() if texts} == {}
 
 
 @pytest.mark.slow
-def test_the_recorded_session_is_what_the_program_shows_now() -> None:
+def test_the_recorded_session_is_current() -> None:
     """If this fails after a change of what the program prints: python docs/session.py, and look at the picture."""
     pytest.importorskip("pty")
     from docs import session
@@ -259,7 +259,7 @@ def test_the_recorded_session_is_what_the_program_shows_now() -> None:
     assert session.main(["--check"]) == 0
 
 
-def test_the_diagrams_are_those_of_the_script() -> None:
+def test_the_diagrams_are_current() -> None:
     assert diagrams.main(["--check"]) == 0
 
 
@@ -277,7 +277,7 @@ def readme() -> str:
     return (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_begins_with_a_picture_and_the_two_commands_of_the_gate() -> None:
+def test_the_readme_begins_with_a_picture_and_two_commands() -> None:
     first_screen = "\n".join(readme().splitlines()[:24])
     assert "](docs/pictures/session.svg)" in first_screen
     run, tests = re.findall(r"^```sh\n(.+)\n```$", first_screen, re.MULTILINE)
@@ -287,7 +287,7 @@ def test_the_readme_begins_with_a_picture_and_the_two_commands_of_the_gate() -> 
     assert "block == 2" in gate  # The gate takes the second block, as it stands.
 
 
-def test_the_readme_stays_short_enough_to_be_read() -> None:
+def test_the_readme_is_short() -> None:
     by_hand = re.compile(r"<!-- snippets.*?<!-- end of snippets -->", re.DOTALL)
     assert len(by_hand.sub("", readme()).split()) <= 700
 
@@ -306,7 +306,7 @@ FIGURES = [
 
 
 @pytest.mark.parametrize(("promise", "measured", "about"), FIGURES)
-def test_a_figure_of_the_readme_is_the_one_that_was_measured(promise: str, measured: str, about: float) -> None:
+def test_figures_in_the_readme_were_measured(promise: str, measured: str, about: float) -> None:
     def number(pattern: str, text: str) -> float:
         found = re.search(pattern, text, re.MULTILINE)
         assert found is not None, pattern
@@ -320,7 +320,7 @@ TEMPLATES = sorted(path.name for path in PROJECT.glob(".github/ISSUE_TEMPLATE/[0
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_for_issues_has_what_a_code_host_needs_of_it(template: str) -> None:
+def test_issue_templates_are_valid(template: str) -> None:
     form = yaml.safe_load((PROJECT / ".github" / "ISSUE_TEMPLATE" / template).read_text(encoding="utf-8"))
     assert all(form[key] for key in ("name", "description", "body"))
     asked = [part for part in form["body"] if part["type"] != "markdown"]
@@ -329,7 +329,7 @@ def test_a_template_for_issues_has_what_a_code_host_needs_of_it(template: str) -
     assert any(part.get("validations", {}).get("required") for part in asked)
 
 
-def test_who_reports_a_bug_is_asked_for_what_doctor_says() -> None:
+def test_bug_reports_ask_for_the_output_of_doctor() -> None:
     assert TEMPLATES
     bug = (PROJECT / ".github" / "ISSUE_TEMPLATE" / "1-bug.yml").read_text(encoding="utf-8")
     assert {"`skillhub doctor --json`", "`skillhub --version`"} <= set(re.findall(r"`[^`]+`", bug))

@@ -72,7 +72,7 @@ def refusal(arguments: str) -> InvalidArgument | None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_a_command_in_a_document_is_one_that_the_program_takes(document: str) -> None:
+def test_documented_commands_are_accepted(document: str) -> None:
     text = (PROJECT / document).read_text(encoding="utf-8")
     refused = {command: str(why) for command in blocks(text) if (why := refusal(command)) is not None}
     for command in _INLINE.findall(_FENCE.sub("", text)):
@@ -85,7 +85,7 @@ def test_a_command_in_a_document_is_one_that_the_program_takes(document: str) ->
     assert refused == {}
 
 
-def test_an_option_that_a_message_advises_exists() -> None:
+def test_options_in_messages_exist() -> None:
     advised = {
         found[1]: path.name
         for path in (PROJECT / "src").rglob("*.py")
@@ -97,13 +97,13 @@ def test_an_option_that_a_message_advises_exists() -> None:
 
 
 @pytest.mark.parametrize("guide", [name for name in DOCUMENTS if name.startswith("docs/guides/")])
-def test_a_guide_begins_with_what_its_reader_types_or_sets(guide: str) -> None:
+def test_a_guide_begins_with_a_command_or_setting(guide: str) -> None:
     title, *opening = (PROJECT / guide).read_text(encoding="utf-8").splitlines()[:22]
     assert title.startswith("# ")
     assert re.search(r"\bskillhub [a-z]|\bSKILLHUB_[A-Z]|\bpip install\b", "\n".join(opening))
 
 
-def test_the_settings_that_the_documents_name_exist() -> None:
+def test_documented_settings_exist() -> None:
     named = {
         name: document
         for document in DOCUMENTS
@@ -123,7 +123,7 @@ def test_the_settings_that_the_documents_name_exist() -> None:
         "skillhub-mcp --transport tcp   # over TCP",
     ],
 )
-def test_a_command_that_the_program_does_not_take_is_found(line: str) -> None:
+def test_a_wrong_command_is_found(line: str) -> None:
     (command,) = blocks(f"Text\n```sh\n{line}\n```\n")
     assert refusal(command) is not None
 
@@ -139,7 +139,7 @@ def test_a_command_that_the_program_does_not_take_is_found(line: str) -> None:
         'skillhub demo "a task" --skills-dir ~/skills   # it\'s yours',
     ],
 )
-def test_a_command_that_the_program_takes_is_not(line: str) -> None:
+def test_a_correct_command_is_accepted(line: str) -> None:
     (command,) = blocks(f"```\n{line}\n```\n")
     assert refusal(command) is None
 

@@ -45,7 +45,7 @@ def calls(tool: mcp_types.Tool, text: str) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [("stdio", "legacy"), ("http", "auto")], ids="-".join)
-def test_every_tool_prompt_and_resource_refuses_it(way: tuple[str, str], environment: dict[str, str]) -> None:
+def test_every_tool_prompt_and_resource_refuses_nul(way: tuple[str, str], environment: dict[str, str]) -> None:
     async def sweep(hub: Caller) -> None:
         tools = await hub.look()
         assert len(tools) > 12
@@ -76,7 +76,7 @@ def test_every_tool_prompt_and_resource_refuses_it(way: tuple[str, str], environ
     asyncio.run(go())
 
 
-def test_every_python_call_refuses_it(environment: Mapping[str, str], tmp_path: Path) -> None:
+def test_every_python_call_refuses_nul(environment: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "skills").mkdir(exist_ok=True)
     registry = skillhub_mcp.Registry([str(tmp_path)])
     loader = skillhub_mcp.SkillLoader(tmp_path)
@@ -130,12 +130,12 @@ def test_every_python_call_refuses_it(environment: Mapping[str, str], tmp_path: 
     "arguments",
     [["search", NUL], ["show", NUL], ["context", "load", "--path", NUL], ["list", "--skills-dir", NUL], [NUL]],
 )
-def test_the_shell_refuses_it(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_refuses_nul(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     assert "contain" in capsys.readouterr().err
 
 
-def test_it_is_found_however_deep_and_only_where_it_is() -> None:
+def test_nul_is_found_at_any_depth() -> None:
     for value in (NUL, [NUL], {"a": {"b": ("c", NUL)}}, {NUL: 1}, iter([NUL])):
         with pytest.raises(InvalidArgument, match="given contains a NUL character") as caught:
             refuse_nul(fine="x", given=value)

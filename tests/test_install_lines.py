@@ -123,7 +123,7 @@ def _files() -> list[str]:
     return sorted(name for name in names if name not in _LEFT_OUT and "__pycache__" not in name)
 
 
-def test_no_line_installs_the_program_of_our_name_from_the_package_index() -> None:
+def test_no_line_installs_from_the_package_index() -> None:
     found = []
     for name in _files():
         requirements = re.search(r"requirements|constraints|environment\.ya?ml$", name) is not None
@@ -222,12 +222,12 @@ FROM_ELSEWHERE = [
 
 
 @pytest.mark.parametrize("text", FROM_THE_INDEX)
-def test_a_line_that_installs_by_name_is_found(text: str) -> None:
+def test_an_install_by_name_is_found(text: str) -> None:
     assert installs_by_name(text) != []
 
 
 @pytest.mark.parametrize("text", FROM_ELSEWHERE)
-def test_a_line_with_another_source_is_not_found(text: str) -> None:
+def test_an_install_from_another_source_is_accepted(text: str) -> None:
     assert installs_by_name(text) == []
 
 

@@ -66,7 +66,7 @@ async def asked(client: Client[StdioTransport], tool: str, **arguments: str) -> 
     return json.loads(content[0].text)
 
 
-def test_from_a_repository_to_a_client_through_an_update_and_a_tampered_file_to_another_machine(
+def test_install_update_tampering_and_another_machine(
     tmp_path: Path,
 ) -> None:
     repository = Repository(tmp_path / "repository")

@@ -21,7 +21,7 @@ COMMANDS = ("skillhub", "skillhub-mcp")
 
 @pytest.mark.acceptance("S2-1")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_both_commands_are_installed_and_are_one(command: str) -> None:
+def test_both_commands_run_one_program(command: str) -> None:
     (entry,) = entry_points(group="console_scripts", name=command)
     assert entry.value == "skillhub_mcp.__main__:main"
     done = subprocess.run(
@@ -47,7 +47,7 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert f'\nversion = "{version()}"\n' in (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_the_registrys_file_has_the_same_version_and_is_marked_as_unpublished() -> None:
+def test_the_registry_file_is_unpublished_and_has_the_version() -> None:
     server = json.loads((PROJECT / "server.json").read_text(encoding="utf-8"))
     (package,) = server["packages"]
     assert server["$schema"].endswith("/2025-12-11/server.schema.json")
@@ -72,7 +72,7 @@ def test_the_changelogs_newest_heading_is_this_version() -> None:
     assert headings[0] == version()
 
 
-def test_every_public_name_can_be_had() -> None:
+def test_every_public_name_is_importable() -> None:
     for name in skillhub_mcp.__all__:
         assert getattr(skillhub_mcp, name).__name__ == name
     with pytest.raises(AttributeError, match="no_such_name"):
@@ -86,7 +86,7 @@ def test_every_public_name_can_be_had() -> None:
         ("Project-URL: Changelog, https://skills.example.com/changes\n", "None"),
     ],
 )
-def test_the_homepage_is_the_one_that_the_distribution_names(tmp_path: Path, written: str, told: str) -> None:
+def test_the_homepage_is_consistent(tmp_path: Path, written: str, told: str) -> None:
     distribution = tmp_path / "skillhub_mcp-9.9.dist-info"
     distribution.mkdir()
     head = "Metadata-Version: 2.4\nName: skillhub-mcp\nVersion: 9.9\n"
@@ -100,7 +100,7 @@ def test_the_homepage_is_the_one_that_the_distribution_names(tmp_path: Path, wri
     assert done.stdout.strip() == told
 
 
-def test_the_distribution_names_no_address_of_its_own_until_there_is_one() -> None:
+def test_the_distribution_has_no_address_yet() -> None:
     """What has a public address is named; a repository of ours has none, so one of that name is somebody else's."""
     urls = dict(entry.split(", ", 1) for entry in metadata("skillhub-mcp").get_all("Project-URL") or ())
     assert urls == {
@@ -145,7 +145,7 @@ def test_no_module_of_the_working_directory_is_imported(words: list[str], tmp_pa
     assert not taken.exists(), taken.read_text(encoding="utf-8")
 
 
-def test_processes_of_tests_are_of_the_package_that_the_tests_are_run_on(
+def test_test_processes_use_the_tested_package(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     # A tree that is not installed is tested with PYTHONPATH.

@@ -33,7 +33,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
         ("```\n[a](../src/hub.py)\n```", "```\n[a](../src/hub.py)\n```"),
     ],
 )
-def test_a_link_leads_to_a_page_of_the_site_or_is_only_its_words(tmp_path: Path, link: str, shown: str) -> None:
+def test_links_lead_to_pages_or_become_text(tmp_path: Path, link: str, shown: str) -> None:
     project = write(
         tmp_path,
         {
@@ -49,13 +49,13 @@ def test_a_link_leads_to_a_page_of_the_site_or_is_only_its_words(tmp_path: Path,
     assert Pages(project).collect()["docs/page.md"] == f"# Page\n\n{shown}\n"
 
 
-def test_a_link_to_what_is_not_in_the_repository_is_named(tmp_path: Path) -> None:
+def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
     pages = Pages(write(tmp_path, {"docs/page.md": "# Page\n\n[a](other.md) [b](../src) [c](page.md)\n"}))
     pages.collect()
     assert pages.broken == ["docs/page.md: other.md leads nowhere", "docs/page.md: ../src leads nowhere"]
 
 
-def test_a_file_that_a_page_links_to_is_a_page_with_its_text_and_a_folder_one_with_its_files(tmp_path: Path) -> None:
+def test_linked_files_and_folders_become_pages(tmp_path: Path) -> None:
     project = write(
         tmp_path,
         {
@@ -75,7 +75,7 @@ def test_a_file_that_a_page_links_to_is_a_page_with_its_text_and_a_folder_one_wi
     assert "examples/other.py.md" not in texts
 
 
-def test_the_navigation_is_the_headings_and_lists_of_the_contents() -> None:
+def test_the_navigation_follows_the_contents() -> None:
     found = sections(
         "A [word](x.md).\n\n## Serve\n\n- [Over HTTP](guides/http.md): tokens\n- [Safe](../SECURITY.md)\n\n## Empty\n",
         "docs",
@@ -102,7 +102,7 @@ def test_every_decision_is_in_the_contents_of_the_decisions() -> None:
     assert [name for name in decisions if f"({name})" not in contents] == []
 
 
-def test_a_list_begins_after_an_empty_line_as_the_site_needs_it() -> None:
+def test_a_list_follows_an_empty_line() -> None:
     joined = []
     for path in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("examples/**/README.md")]:
         code, before = False, ""
@@ -134,7 +134,7 @@ def site(tmp_path: Path, body: str) -> Path:
         '<img src="one.svg"><link rel="stylesheet" href="look.css"><img src="data:image/gif;base64,R0">',
     ],
 )
-def test_a_site_whose_links_all_lead_somewhere_has_no_problems(tmp_path: Path, body: str) -> None:
+def test_a_site_without_broken_links_has_no_problems(tmp_path: Path, body: str) -> None:
     assert list(problems(site(tmp_path, body))) == []
 
 
@@ -158,13 +158,13 @@ def test_a_site_whose_links_all_lead_somewhere_has_no_problems(tmp_path: Path, b
         ('<pre class="mermaid">x</pre>', "index.html: https://mermaid is fetched from elsewhere"),
     ],
 )
-def test_a_broken_link_a_missing_picture_and_anything_from_elsewhere_is_named(
+def test_broken_links_missing_pictures_and_foreign_resources_are_reported(
     tmp_path: Path, body: str, problem: str
 ) -> None:
     assert list(problems(site(tmp_path, body))) == [problem]
 
 
-def test_a_style_sheet_that_fetches_a_font_is_named(tmp_path: Path) -> None:
+def test_a_style_sheet_that_fetches_a_font_is_reported(tmp_path: Path) -> None:
     built = site(tmp_path, "")
     (built / "look.css").write_text("@font-face { src: url(https://fonts.example.com/a.woff2) }", encoding="utf-8")
     assert list(problems(built)) == ["look.css: https:// is fetched from elsewhere"]

@@ -138,7 +138,7 @@ def test_a_failed_write_leaves_nothing(no_larger_files: Callable[[int], Skillhub
 def test_an_unserved_skill_names_what_would_serve_it(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("new", "one", "--skills-dir", tmp_path / "elsewhere", "--json")
     assert (done.code, done.json["served"], done.json["rank"]) == (0, False, None)
-    assert done.json["serve_with"] == f"add {tmp_path / 'elsewhere'} to SKILLS_DIR"
+    assert done.json["serve_with"] == f"skillhub why {tmp_path / 'elsewhere' / 'one'}"
 
 
 def test_a_project_skill_reports_that_skills_dir_excludes_it(skillhub: Skillhub, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_project_skill_reports_that_skills_dir_excludes_it(skillhub: Skillhub,
     (project / ".git").mkdir(parents=True)
     place = project / ".agents" / "skills"
     outside = skillhub("new", "one", "--project", "--cwd", project)
-    assert f"found     not yet, as it is not served: add {place} to SKILLS_DIR\n" in outside.out
+    assert f"found     not yet, as it is not served: skillhub why {place / 'one'}\n" in outside.out
     inside = skillhub("new", "two", "--project", "--cwd", project, "--json", SKILLHUB_ROOTS="project,hub")
     assert (inside.json["path"], inside.json["served"]) == (str(place / "two"), True)
     assert skillhub("new", "three", "--project", "--skills-dir", project).code == 2
@@ -162,7 +162,7 @@ def test_a_shadowing_skill_is_reported(skillhub: Skillhub, write_skill: SkillWri
 def test_a_filtered_skill_is_not_reported_as_found(skillhub: Skillhub) -> None:
     done = skillhub("new", "one", SKILLHUB_ENABLED_SKILLS="other")
     assert done.code == 0
-    assert "skillhub why one" in done.out
+    assert "skillhub why " in done.out
 
 
 def test_an_example_is_copied_with_its_files(skillhub: Skillhub, skills_dir: Path) -> None:

@@ -28,7 +28,7 @@ def read(path: Path) -> Any:
     return yaml.safe_load(text) if path.suffix == ".yaml" else json.loads(text)
 
 
-def test_every_client_has_its_folder_with_a_file_for_each_transport() -> None:
+def test_every_client_has_a_file_for_each_transport() -> None:
     names = {
         client.name: {".http." in path.name for path in FILES if path.parent.name == client.name} for client in CLIENTS
     }
@@ -37,7 +37,7 @@ def test_every_client_has_its_folder_with_a_file_for_each_transport() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_a_file_leads_its_client_to_the_hub_and_to_no_directory_of_its_own(path: Path) -> None:
+def test_a_configuration_starts_the_hub_and_names_no_own_directory(path: Path) -> None:
     client = client_named(path.parent.name)
     servers = read(path)
     for key in client.key:

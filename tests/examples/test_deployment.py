@@ -41,7 +41,7 @@ def settings_in(environment: Mapping[str, str]) -> set[str]:
     return {name for name in environment if name in {setting.name for setting in SETTINGS}}
 
 
-def test_the_image_is_installed_from_this_checkout_as_the_lock_file_pins_it() -> None:
+def test_the_image_installs_this_checkout_as_locked() -> None:
     arguments, build, image = stages()
     assert of(arguments, "ARG")
     sources = [source for rest in of(build, "COPY") for source in rest.split()[:-1]]
@@ -61,7 +61,7 @@ def test_the_image_is_installed_from_this_checkout_as_the_lock_file_pins_it() ->
     assert environment_of(image)["PATH"].startswith(f"{environment}/bin:")
 
 
-def test_the_image_runs_as_nobody_in_particular_and_writes_to_its_volume_alone() -> None:
+def test_the_image_runs_unprivileged_and_writes_only_to_its_volume() -> None:
     *_, image = stages()
     user, _, group = of(image, "USER")[-1].partition(":")
     assert (user.isdigit(), group.isdigit(), int(user) >= 1000) == (True, True, True)
@@ -72,7 +72,7 @@ def test_the_image_runs_as_nobody_in_particular_and_writes_to_its_volume_alone()
     assert f"chown {user}:{group} {volume}" in of(image, "RUN")[0]
 
 
-def test_what_the_image_starts_asks_for_a_token_and_is_healthy_to_its_own_check(
+def test_the_server_of_the_image_requires_a_token_and_passes_its_health_check(
     tmp_path: Path, write_skill: SkillWriter
 ) -> None:
     *_, image = stages()
@@ -101,7 +101,7 @@ def test_what_the_image_starts_asks_for_a_token_and_is_healthy_to_its_own_check(
     assert of(image, "EXPOSE") == [command[-1]]
 
 
-def test_compose_builds_this_file_and_gives_the_container_no_more_than_it_needs() -> None:
+def test_compose_grants_the_container_only_what_it_needs() -> None:
     (service,) = yaml.safe_load((CONTAINER / "compose.yaml").read_text("utf-8"))["services"].values()
     context = CONTAINER / service["build"]["context"]
     assert (context.resolve(), (context / service["build"]["dockerfile"]).exists()) == (CHECKOUT.resolve(), True)
@@ -118,7 +118,7 @@ def unit_values(key: str) -> list[str]:
     return [line.partition("=")[2] for line in lines if line.partition("=")[0] == key]
 
 
-def test_the_service_starts_a_server_that_asks_for_the_tokens_of_its_credential(tmp_path: Path) -> None:
+def test_the_service_requires_the_tokens_of_its_credential(tmp_path: Path) -> None:
     """The command line and the settings are read as they stand; the directories of systemd are temporary ones."""
     (start,) = unit_values("ExecStart")
     program, *arguments = start.split()
@@ -141,7 +141,7 @@ def test_the_service_starts_a_server_that_asks_for_the_tokens_of_its_credential(
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
-def test_systemd_understands_the_unit_and_finds_little_that_it_may_do(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit_and_rates_it_as_confined(tmp_path: Path) -> None:
     copy = tmp_path / UNIT.name
     there = re.sub(r"^ExecStart=\S+", f"ExecStart={shutil.which('true')}", UNIT.read_text("utf-8"), flags=re.MULTILINE)
     copy.write_text(there, encoding="utf-8")

@@ -37,7 +37,7 @@ def kind(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_example_keeps_the_specification(name: str) -> None:
+def test_an_example_follows_the_specification(name: str) -> None:
     frontmatter, body = taken_apart(name)
     assert set(frontmatter) <= KEYS
     assert frontmatter["name"] == name
@@ -49,7 +49,7 @@ def test_an_example_keeps_the_specification(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_file_that_an_example_names_is_there_and_no_other(name: str) -> None:
+def test_an_example_names_exactly_its_files(name: str) -> None:
     _, body = taken_apart(name)
     named = set(re.findall(r"(?:references|templates|scripts)/[\w.-]+\.\w+", body))
     there = {
@@ -61,7 +61,7 @@ def test_every_file_that_an_example_names_is_there_and_no_other(name: str) -> No
     assert named == there
 
 
-def test_the_hub_finds_nothing_to_say_against_them(hub_environment: dict[str, str]) -> None:
+def test_the_hub_has_no_diagnostics_for_the_examples(hub_environment: dict[str, str]) -> None:
     with hub_of({**hub_environment, "SKILLS_DIR": str(SKILLS)}) as hub:
         skills = hub.skills()
     assert [skill.name for skill in skills] == NAMES
@@ -70,7 +70,7 @@ def test_the_hub_finds_nothing_to_say_against_them(hub_environment: dict[str, st
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-44")
-def test_all_three_kinds_are_there_and_can_be_found_loaded_and_read(hub_environment: dict[str, str]) -> None:
+def test_all_three_kinds_are_found_loaded_and_read(hub_environment: dict[str, str]) -> None:
     by_kind: dict[str, list[str]] = {}
     for name in NAMES:
         by_kind.setdefault(kind(name), []).append(name)
@@ -88,7 +88,7 @@ def test_all_three_kinds_are_there_and_can_be_found_loaded_and_read(hub_environm
     assert result.exit_code == 0, result.stderr
 
 
-def test_there_are_twelve_at_least_in_several_categories_and_languages() -> None:
+def test_at_least_twelve_examples_in_several_categories_and_languages() -> None:
     assert len(NAMES) >= 12
     assert len({taken_apart(name)[0]["metadata"]["skillhub.category"] for name in NAMES}) >= 5
     assert [name for name in NAMES if re.search(r"[\u3040-\u30ff]", taken_apart(name)[1])]
@@ -101,7 +101,7 @@ SCRIPTS = [path for name in NAMES for path in scripts(name)]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.parent.parent.name)
-def test_every_script_explains_itself_and_refuses_what_it_cannot_read(script: Path) -> None:
+def test_every_script_has_help_and_refuses_unreadable_input(script: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, str(script), *arguments],
@@ -154,7 +154,7 @@ def test_json_schema_from_samples_keeps_what_all_samples_share() -> None:
     assert schema["properties"] == {"a": {"type": "number"}, "b": {"type": "null"}}
 
 
-def test_markdown_table_tools_convert_there_and_back() -> None:
+def test_markdown_table_tools_convert_both_ways() -> None:
     csv = "name,n\n議事録,9\na|b,10\n"
     table = run_script("markdown-table-tools", "table.py", "from-csv", "-", stdin=csv)
     assert "| a\\|b   | 10  |" in table

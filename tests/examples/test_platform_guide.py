@@ -53,7 +53,7 @@ def ready(server: subprocess.Popen[str]) -> str:
     raise AssertionError("the server ended")
 
 
-def test_each_command_of_the_guide_runs_in_its_order(storage: ObjectStorage, tmp_path: Path) -> None:
+def test_the_commands_of_the_guide_run_in_order(storage: ObjectStorage, tmp_path: Path) -> None:
     shutil.copytree(CHECKOUT / "examples" / "skills", tmp_path / "skills")
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

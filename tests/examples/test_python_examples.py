@@ -51,13 +51,13 @@ def test_the_hub_example_finds_loads_and_reads_a_skill(
 
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "examples" / "frameworks").glob("*.py")), ids=lambda path: path.stem)
-def test_an_agent_of_a_framework_gets_the_skills_that_a_client_gets(path: Path) -> None:
+def test_an_agent_framework_gets_the_same_skills(path: Path) -> None:
     # With SKILLS_DIR those of the project and of the person would be missing.
     assert "SKILLS_DIR" not in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.acceptance("S1-40")
-def test_the_agents_example_says_what_applies_once(tmp_path: Path) -> None:
+def test_the_agents_example_prints_each_rule_once(tmp_path: Path) -> None:
     repo = tmp_path.resolve() / "repo"
     (repo / "docs").mkdir(parents=True)
     (repo / ".git").mkdir()
@@ -71,7 +71,7 @@ def test_the_agents_example_says_what_applies_once(tmp_path: Path) -> None:
     assert told.endswith("</system-reminder>\nnothing more applies\nnothing has changed\n")
 
 
-def test_the_guides_python_uses_public_names_alone() -> None:
+def test_python_in_guides_uses_only_public_names() -> None:
     import skillhub_mcp
 
     text = (PROJECT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_the_guides_python_uses_public_names_alone() -> None:
     assert set(imported.split(", ")) <= set(skillhub_mcp.__all__)
 
 
-def test_the_guide_to_python_names_every_function_and_class_that_a_program_begins_with() -> None:
+def test_the_python_guide_names_every_entry_point() -> None:
     import skillhub_mcp
 
     text = (PROJECT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ NGINX = shutil.which("nginx", path=os.pathsep.join((os.environ.get("PATH", os.de
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
-def test_a_publisher_two_replicas_and_nginx_are_started_checked_and_stopped_by_one_command(tmp_path: Path) -> None:
+def test_the_team_deployment_passes_its_own_check(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     done = subprocess.run(
@@ -91,7 +91,7 @@ def environment(container: Mapping[str, Any]) -> dict[str, str]:
     return {**environment_of(image), **configured, **given}
 
 
-def test_manifests_start_the_image_with_commands_and_settings_that_there_are(tmp_path: Path) -> None:
+def test_manifests_use_existing_commands_and_settings(tmp_path: Path) -> None:
     known = {name for setting in SETTINGS for name in (setting.name, *setting.aliases)}
     *_, image = stages()
     outside = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", *environment_of(image)}
@@ -116,7 +116,7 @@ def test_manifests_start_the_image_with_commands_and_settings_that_there_are(tmp
     assert commands == ["validate", "publish", "--transport"]
 
 
-def test_manifests_probe_paths_and_ports_that_are_served() -> None:
+def test_manifests_probe_served_paths_and_ports() -> None:
     (deployment,) = named("Deployment").values()
     template = deployment["spec"]["template"]
     (container,) = template["spec"]["containers"]
@@ -142,7 +142,7 @@ def test_manifests_probe_paths_and_ports_that_are_served() -> None:
     assert template["spec"]["terminationGracePeriodSeconds"] >= 10
 
 
-def test_manifests_mount_what_they_name_and_have_no_secret_in_them() -> None:
+def test_manifests_mount_what_they_name_and_hold_no_secret() -> None:
     assert named("Secret") == {}
     text = "".join(manifest.read_text("utf-8") for manifest in MANIFESTS)
     for pod in pods():
@@ -161,7 +161,7 @@ def test_manifests_mount_what_they_name_and_have_no_secret_in_them() -> None:
     assert asked == set(re.findall(r"create secret generic (\S+)", page))
 
 
-def test_manifests_let_a_server_write_where_it_has_to_and_nowhere_else() -> None:
+def test_manifests_let_a_server_write_only_where_needed() -> None:
     for pod, container in of_the_hub():
         sizes = {one["name"]: one["emptyDir"].get("sizeLimit") for one in pod["spec"]["volumes"] if "emptyDir" in one}
         writable = {m["mountPath"]: sizes[m["name"]] for m in container["volumeMounts"] if not m.get("readOnly")}
@@ -173,7 +173,7 @@ def test_manifests_let_a_server_write_where_it_has_to_and_nowhere_else() -> None
             assert settings.replica.mirror_dir.startswith("/data/")
 
 
-def test_the_job_that_publishes_runs_commands_that_there_are_after_its_checks() -> None:
+def test_the_publishing_job_runs_existing_commands_after_its_checks() -> None:
     (job,) = yaml.safe_load((CHECKOUT / "examples" / "ci" / "publish.yml").read_text("utf-8"))["jobs"].values()
     lines = [step["run"] for step in job["steps"] if step.get("run", "").startswith("skillhub ")]
     commands = [make_parser().parse(shlex.split(line)[1:]).command for line in lines]

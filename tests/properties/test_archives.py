@@ -79,7 +79,7 @@ def written(destination: Path) -> dict[str, bytes]:
 
 @given(files=st.dictionaries(PATHS, CONTENTS, max_size=6).map(fitting).filter(bool), form=st.sampled_from("zgtd"))
 @settings(max_examples=40)
-def test_what_comes_out_is_what_was_packed(files: dict[str, bytes], form: str) -> None:
+def test_unpacking_reverses_packing(files: dict[str, bytes], form: str) -> None:
     executable = sorted(files)[::2]
     with places() as (source, destination):
         if form == "d":
@@ -160,7 +160,7 @@ def _utf_8(entry: zipfile.ZipInfo) -> str:
 @example(entries=[("../x", b"x", "file")], form="zip", damages=[])
 @example(entries=[("a", b"", "link"), ("a/secret.md", b"x", "file")], form="tar", damages=[])
 @settings(max_examples=100)
-def test_any_archive_is_unpacked_as_python_reads_it_or_refused_and_nothing_is_written_beside_its_place(
+def test_any_archive_is_unpacked_as_python_reads_it_or_refused(
     entries: list[tuple[str, bytes, str]], form: str, damages: list[tuple[str, int, int]]
 ) -> None:
     with places() as (source, destination):
@@ -186,7 +186,7 @@ LINKS = st.dictionaries(st.sampled_from(["l", "m", "a/l", "a/m", "b/l", "a/b/l"]
 @given(links=LINKS)
 @example(links={"l": "a", "a/l": "../b", "b/l": "../a"})
 @settings(max_examples=100)
-def test_links_are_copies_of_what_they_lead_to_or_named_and_nothing_else_is_read(
+def test_links_become_copies_or_are_reported(
     links: dict[str, str],
 ) -> None:
     files = {"SKILL.md": b"skill", "a/SKILL.md": b"in a", "a/b/x.md": b"in a b", "b/y.md": b"in b"}

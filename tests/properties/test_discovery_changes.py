@@ -99,8 +99,8 @@ def said(index: RegistryIndex) -> object:
 @given(rounds=st.lists(st.lists(DEEDS, max_size=4), max_size=4))
 # A link to itself in a skill's directory, which a walk may list before the SKILL.md.
 @example(rounds=[[("write", "a/a", "one"), ("replace", "b", "skills/b"), ("replace", "a/a/b", "skills/b")]])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_named_changes_come_to_what_a_whole_look_finds(
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_named_changes_give_the_result_of_a_full_scan(
     rounds: list[list[tuple[str, str, str]]], clock: list[int]
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -122,10 +122,8 @@ def test_named_changes_come_to_what_a_whole_look_finds(
 
 @pytest.mark.slow
 @given(deeds=st.lists(DEEDS, max_size=12))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_skill_is_reached_by_its_handle_and_by_its_path(
-    deeds: list[tuple[str, str, str]], clock: list[int]
-) -> None:
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_skill_is_found_by_handle_and_path(deeds: list[tuple[str, str, str]], clock: list[int]) -> None:
     with tempfile.TemporaryDirectory() as name:
         top = Path(os.path.realpath(name))
         for deed in deeds:

@@ -56,7 +56,7 @@ def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(
 
 
 @given(path=JOINED | ANYTHING)
-def test_serving_dotfiles_gives_nothing_that_the_listing_does_not_hold(skill: Path, path: str) -> None:
+def test_served_dotfiles_are_in_the_listing(skill: Path, path: str) -> None:
     limits = ReadLimits(max_bytes=1_000, serve_dotfiles=True)
     sizes = {entry.size for entry in list_files(skill, serve_dotfiles=limits.serve_dotfiles)[0]}
     secrets = [p for p in skill.rglob(".*") if p.is_file()] + [skill / ".git" / "config"]
@@ -96,7 +96,7 @@ def stored(part: FileContent) -> bytes:
     text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from("aé見🎌")),
     max_bytes=st.integers(1, 40),
 )
-def test_the_parts_of_a_text_make_it_up(text: str, max_bytes: int) -> None:
+def test_parts_of_a_text_join_to_it(text: str, max_bytes: int) -> None:
     parts = parts_of(text.encode(), max_bytes)
     assert {part.encoding for part in parts} == {"utf-8"}
     assert "".join(part.content for part in parts) == text
@@ -109,7 +109,7 @@ def test_the_parts_of_a_text_make_it_up(text: str, max_bytes: int) -> None:
     pieces=st.lists(st.binary(max_size=6) | st.sampled_from([b"\0", "見積".encode(), "é".encode(), b"\x81", b"\xe3"])),
     max_bytes=st.integers(1, 20),
 )
-def test_the_parts_of_any_bytes_make_them_up(pieces: list[bytes], max_bytes: int) -> None:
+def test_parts_of_any_bytes_join_to_them(pieces: list[bytes], max_bytes: int) -> None:
     # Without the mark of UTF-16, which is decoded.
     content = b"-" + b"".join(pieces)
     parts = parts_of(content, max_bytes)

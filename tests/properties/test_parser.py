@@ -47,7 +47,7 @@ def test_any_value_of_allowed_tools_gives_a_list_of_text(value: Value) -> None:
 
 
 @given(text=TOOLS)
-def test_allowed_tools_lose_separators_only(text: str) -> None:
+def test_splitting_tools_loses_only_separators(text: str) -> None:
     separators = re.compile(r"[\s,]")
     tools = allowed_tools(text)
     # A list that was repaired is text with its brackets.
@@ -58,12 +58,12 @@ def test_allowed_tools_lose_separators_only(text: str) -> None:
 @given(
     tools=st.lists(st.from_regex(r"[A-Za-z_]+(\([^()]*\))?", fullmatch=True)), comma=st.sampled_from([" ", ",", ", "])
 )
-def test_tools_that_are_joined_are_split_again(tools: list[str], comma: str) -> None:
+def test_joined_tools_are_split(tools: list[str], comma: str) -> None:
     assert allowed_tools(comma.join(tools)) == tuple(tools)
 
 
 @given(values=st.dictionaries(TEXT, VALUES, max_size=4), directory_name=TEXT)
-def test_any_values_and_any_directory_make_a_skill_or_a_reason(values: dict[str, Value], directory_name: str) -> None:
+def test_any_values_give_a_skill_or_a_reason(values: dict[str, Value], directory_name: str) -> None:
     # JSON is YAML: so any values can be put into a file.
     header = _as_yaml({"name": None, "description": "d"} | values)
     stamp = FileStamp(0, 0, "", 0)

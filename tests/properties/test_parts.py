@@ -25,7 +25,7 @@ def test_each_part_is_within_the_budget_and_splits_no_character(body: str, max_b
 
 
 @given(BODIES, BUDGETS)
-def test_no_part_but_of_an_empty_body_is_empty(body: str, max_bytes: int) -> None:
+def test_only_an_empty_body_has_an_empty_part(body: str, max_bytes: int) -> None:
     parts = split_body(body, max_bytes=max_bytes)
     assert parts == [""] if not body else all(parts)
 

@@ -23,7 +23,7 @@ def hit_lists(draw: st.DrawFn) -> list[Hit]:
 
 
 @given(st.lists(st.tuples(WORDS, THRESHOLDS | st.just(float("nan"))), max_size=20), THRESHOLDS, st.booleans())
-def test_totals_fall_and_every_candidate_is_ranked_once(
+def test_scores_fall_and_every_candidate_is_ranked_once(
     given_parts: list[tuple[float, float]], meaning: float, by_meaning_alone: bool
 ) -> None:
     words, nearness = (np.array([part[place] for part in given_parts]) for place in (0, 1))
@@ -38,14 +38,14 @@ def test_totals_fall_and_every_candidate_is_ranked_once(
 
 
 @given(hit_lists(), THRESHOLDS, st.integers(min_value=1, max_value=40))
-def test_a_cut_keeps_a_beginning(hits: list[Hit], threshold: float, limit: int) -> None:
+def test_a_cut_keeps_a_prefix(hits: list[Hit], threshold: float, limit: int) -> None:
     kept = cut_tail(hits, threshold=threshold, limit=limit)
     assert kept == hits[: len(kept)]
     assert len(kept) <= limit
 
 
 @given(hit_lists(), THRESHOLDS)
-def test_five_or_fewer_are_never_cut_and_the_best_never_is(hits: list[Hit], threshold: float) -> None:
+def test_up_to_five_hits_and_the_best_are_never_cut(hits: list[Hit], threshold: float) -> None:
     assert cut_tail(hits[:NEVER_CUT], threshold=threshold, limit=100) == hits[:NEVER_CUT]
     assert cut_tail(hits, threshold=threshold, limit=100)[:1] == hits[:1]
 

@@ -74,14 +74,14 @@ def read(typed: str, *, ref: str = "", path: str = "", skills: tuple[str, ...] =
 @given(TYPED)
 @example("./a #:")
 @example("https://h.example/a/-/b")
-def test_a_text_is_refused_or_has_a_form_that_is_read_as_the_same(typed: str) -> None:
+def test_a_source_is_refused_or_round_trips(typed: str) -> None:
     source = read(typed)
     if source is not None:
         assert read(str(source)) == source
 
 
 @given(REPOSITORIES, NAMES, PATHS, st.lists(NAMES, max_size=3))
-def test_every_ref_path_and_skill_is_in_the_form(typed: str, ref: str, path: str, skills: list[str]) -> None:
+def test_ref_path_and_skill_are_in_the_normal_form(typed: str, ref: str, path: str, skills: list[str]) -> None:
     source = read(typed, ref=ref, path=path, skills=tuple(skills))
     if source is not None:
         assert (source.ref.lower(), set(source.skills)) == (ref.lower(), set(skills))
@@ -89,7 +89,7 @@ def test_every_ref_path_and_skill_is_in_the_form(typed: str, ref: str, path: str
 
 
 @given(TYPED)
-def test_git_is_never_given_what_it_could_take_for_an_option_or_a_program(typed: str) -> None:
+def test_no_source_is_an_option_or_program_for_git(typed: str) -> None:
     source = read(typed)
     if source is not None and source.kind is SourceKind.GIT:
         assert (

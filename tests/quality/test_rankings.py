@@ -25,7 +25,7 @@ def test_every_question_has_a_frozen_ranking(provider: str) -> None:
     assert list(frozen(provider)) == [key for key, _ in questions()]
 
 
-def test_what_differs_is_counted_and_shown() -> None:
+def test_differences_are_counted_and_listed() -> None:
     same = Ranking("0.90", ("a", "b"))
     before = {"same": same, "order": same, "set": same, "confidence": same, "gone": same}
     after = {

@@ -167,7 +167,7 @@ def _wrong(text: str) -> list[str]:
     return found + (["a flood of accents"] if flooded(text) and not text.startswith("{") else [])
 
 
-def test_the_words_that_a_shell_completes_hide_nothing(
+def test_completions_hide_nothing(
     hostile: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     for name, value in hostile.items():
@@ -178,7 +178,7 @@ def test_the_words_that_a_shell_completes_hide_nothing(
     assert [one for word in words for one in hidden(word)] == []
 
 
-def test_json_of_a_shell_has_the_values_unchanged(
+def test_json_has_the_values_unchanged(
     hostile: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     for name, value in {**hostile, "HOME": str(tmp_path)}.items():

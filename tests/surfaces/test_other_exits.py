@@ -28,7 +28,7 @@ _FEW = PAYLOADS[::8]
 
 
 @pytest.mark.parametrize("names_only", [False, True])
-def test_the_card_is_lines_of_the_hub_s_own(hostile: dict[str, str], names_only: bool) -> None:
+def test_the_instructions_have_only_lines_of_the_hub(hostile: dict[str, str], names_only: bool) -> None:
     with hub_of(hostile) as hub:
         skills = [*hub.views.snapshot().skills]
     for room in (2_000, 200_000):
@@ -38,7 +38,7 @@ def test_the_card_is_lines_of_the_hub_s_own(hostile: dict[str, str], names_only:
         assert tags_named(card, "system-reminder") == 0
 
 
-def test_every_skill_is_found_by_words_that_can_be_seen(hostile: dict[str, str]) -> None:
+def test_every_skill_is_found_by_visible_words(hostile: dict[str, str]) -> None:
     with hub_of(hostile) as hub:
         for payload in PAYLOADS:
             first = hub.search(payload.word).hits[0]
@@ -46,7 +46,7 @@ def test_every_skill_is_found_by_words_that_can_be_seen(hostile: dict[str, str])
             assert hub.load(first.handle).skill == first.skill, payload.id
 
 
-def test_what_a_python_program_puts_into_a_prompt_is_lines_of_its_own(hostile: dict[str, str]) -> None:
+def test_python_prompts_have_only_lines_of_the_hub(hostile: dict[str, str]) -> None:
     loader = SkillLoader(hostile["SKILLS_DIR"])
     lines = loader.get_descriptions().splitlines()
     assert len(lines) == len(PAYLOADS)
@@ -57,7 +57,7 @@ def test_what_a_python_program_puts_into_a_prompt_is_lines_of_its_own(hostile: d
     assert [one for line in (*lines, *headings, *listed) for one in wrong_in_a_value(line)] == []
 
 
-def test_a_model_that_orders_hits_is_shown_values() -> None:
+def test_a_reranking_model_sees_values() -> None:
     asked: list[str] = []
 
     def answer(instruction: str, text: str, *, timeout: float) -> str:
@@ -72,7 +72,7 @@ def test_a_model_that_orders_hits_is_shown_values() -> None:
     assert [one for text in values(told) for one in wrong_in_a_value(text)] == []
 
 
-def test_the_question_to_a_person_is_the_hub_s_own(hostile: dict[str, str], tmp_path: Path) -> None:
+def test_a_consent_question_has_only_lines_of_the_hub(hostile: dict[str, str], tmp_path: Path) -> None:
     rules = tmp_path / "rules.json"
     asked = {"permissions": {"confirm": [{"tool": "skill_load"}]}, "others": "confirm"}
     rules.write_text(json.dumps(asked), encoding="utf-8")
@@ -94,7 +94,7 @@ def test_the_question_to_a_person_is_the_hub_s_own(hostile: dict[str, str], tmp_
     assert [one for question in questions for one in wrong_in_a_value(question)] == []
 
 
-def test_a_line_of_a_log_is_one_line_and_shows_what_it_hides(
+def test_a_log_line_is_one_line_with_escapes(
     hostile: dict[str, str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = logging.getLogger()

@@ -42,7 +42,7 @@ def routes(app: Any) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_every_route_is_in_the_table_and_tells_nothing_of_a_skill(hostile: dict[str, str]) -> None:
+def test_every_route_is_known_and_reveals_no_skill(hostile: dict[str, str]) -> None:
     environment = {**hostile, "SKILLHUB_METRICS": "1", "SKILLHUB_WELL_KNOWN": "1"}
     settings = settings_from(environment)
     hub, metrics = make_hub(settings, background=False), make_metrics(settings)

@@ -11,7 +11,7 @@ from typing import Any
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
 from skillhub_mcp.authoring.files import examples, files_of, write_new
-from skillhub_mcp.chosen_roots import project_of, roots_of
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument, did_you_mean, new_skill_name
 from skillhub_mcp.cli.console import ask, can_ask, one_line, print_line, print_note, print_table
 from skillhub_mcp.cli.open_hub import open_hub
@@ -22,8 +22,8 @@ from skillhub_mcp.evaluation.overlaps import search_for_itself
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.names import typed_command
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.validation.checker import check
 from skillhub_mcp.validation.targets import targets
 
@@ -74,11 +74,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             print_line(f"would write {path}")
         return EXIT_OK
     write_new(directory, files)
-    report: dict[str, Any] = {"name": os.path.basename(directory), "path": directory, "files": paths}
-    report |= dict.fromkeys(("serve_with", "problem", "shadowed_by", "rank", "hits")) | {
-        "served": False,
-        "overlaps": [],
-    }
+    report: dict[str, Any] = {"name": os.path.basename(directory), "path": directory, "files": paths, "served": False}
+    report |= {**dict.fromkeys(("serve_with", "problem", "shadowed_by", "rank", "hits")), "overlaps": []}
     try:
         report |= _findable(directory, options)
     except SkillHubError as error:
@@ -155,7 +152,7 @@ def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
         real = os.path.realpath(directory)
         listed = next((one for one in hub.listed() if os.path.realpath(one.skill.directory) == real), None)
         if listed is None:
-            return {"serve_with": _serve_with(directory, own)}
+            return {"serve_with": typed_command("skillhub why", directory)}
         if listed.shadowed_by is not None:
             return {"shadowed_by": listed.shadowed_by.directory}
         if not listed.served or listed.skill.disable_model_invocation:
@@ -167,16 +164,6 @@ def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
         if one.copy or one.share >= _LEAST_OVERLAP
     ]
     return {"served": True, "rank": found.rank, "hits": found.hits, "overlaps": rivals}
-
-
-def _serve_with(directory: str, options: Mapping[str, str]) -> str:
-    """Return what would serve a skill that no root has or a filter excludes."""
-    settings, parent = settings_of(options), os.path.dirname(directory)
-    if any(is_at_or_below(os.path.realpath(parent), root.real) for root in roots_of(settings)):
-        return f"skillhub why {os.path.basename(directory)}"
-    if settings.skills.dirs_given or settings.skills.roots_given:
-        return f"add {parent} to {'SKILLS_DIR' if settings.skills.dirs_given else 'SKILLHUB_ROOTS'}"
-    return f"skillhub roots add {shlex.quote(parent)}"
 
 
 def _rows(report: Mapping[str, Any], advice: list[str]) -> Iterator[tuple[str, list[str]]]:
