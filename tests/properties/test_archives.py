@@ -179,16 +179,14 @@ def test_any_archive_is_unpacked_as_python_reads_it_or_refused(
 
 TARGETS = st.lists(
     st.sampled_from(["..", ".", "a", "b", "l", "m", "SKILL.md", "outside", "source"]), min_size=1, max_size=5
-)
+).filter(lambda parts: "SKILL.md" not in parts[:-1])
 LINKS = st.dictionaries(st.sampled_from(["l", "m", "a/l", "a/m", "b/l", "a/b/l"]), TARGETS.map("/".join), max_size=4)
 
 
 @given(links=LINKS)
 @example(links={"l": "a", "a/l": "../b", "b/l": "../a"})
-@settings(max_examples=100)
-def test_links_become_copies_or_are_reported(
-    links: dict[str, str],
-) -> None:
+@settings(max_examples=50)
+def test_links_become_copies_or_are_reported(links: dict[str, str]) -> None:
     files = {"SKILL.md": b"skill", "a/SKILL.md": b"in a", "a/b/x.md": b"in a b", "b/y.md": b"in b"}
     with places() as (source, destination):
         write_files(source, files)
