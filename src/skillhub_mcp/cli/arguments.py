@@ -25,27 +25,13 @@ COMMAND = "COMMAND"
 ACTION = "ACTION"
 SERVE = "serve"
 
-# Options that override a setting.
-_SETTING_OPTIONS = {
-    "skills_dir": "SKILLS_DIR",
-    "roots": "SKILLHUB_ROOTS",
-    "cwd": "SKILLHUB_CWD",
-    "skip_auto_reindex": "SKILLHUB_SKIP_AUTO_REINDEX",
-    "read_only": "SKILLHUB_READ_ONLY",
-    "frozen": "SKILLHUB_FROZEN",
-    "enable_run": "SKILLHUB_ENABLE_RUN",
-    "enable_run_over_http": "--enable-run-over-http",
-    "allow_anonymous": "--allow-anonymous",
-    "workers": "--workers",
-}
-# The options for serving, which have no effect on another command.
+# Of options for serving that override no setting.
 SERVING_DEFAULTS: Mapping[str, Any] = {
     "transport": None,
     "host": "127.0.0.1",
     "port": 8_000,
-    "workers": None,
-    **dict.fromkeys(("skip_auto_reindex", "reindex", "reindex_json", "read_only", "frozen", "enable_run"), False),
-    **dict.fromkeys(("enable_run_over_http", "allow_anonymous"), False),
+    "reindex": False,
+    "reindex_json": False,
 }
 
 
@@ -87,17 +73,21 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             (command or self).refuse(unknown[0])
         if command is not None and args.command != SERVE:
-            # Every command can leave the index as it is.
-            for option in (one for one in self.serving_options(args) if one != "skip_auto_reindex"):
-                typed = "--json" if option == "reindex_json" else f"--{option.replace('_', '-')}"
+            for typed in self.serving_options(args):
+                if typed == "--skip-auto-reindex":
+                    # Every command can leave the index as it is.
+                    continue
                 if typed in command.option_names():
                     command.refuse(typed)
                 raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint="remove one of the two")
         return args
 
-    def serving_options(self, args: argparse.Namespace) -> tuple[str, ...]:
-        """Return the options for serving that `args` have."""
-        return tuple(name for name, default in SERVING_DEFAULTS.items() if getattr(args, name) != default)
+    def serving_options(self, args: argparse.Namespace) -> list[str]:
+        """Return the options for serving that were typed without or before a command: those that help leaves out."""
+        hidden = (one for one in self.arguments if one.option_strings and one.help is argparse.SUPPRESS)
+        return [
+            one.option_strings[0] for one in hidden if getattr(args, one.dest, None) != SERVING_DEFAULTS.get(one.dest)
+        ]
 
     def option_names(self) -> set[str]:
         """Return every long option, including those that help leaves out."""
@@ -209,12 +199,13 @@ def add_shared_options(parser: argparse.ArgumentParser, *, writes: bool = False)
 
 def add_setting_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that override settings. They have no default, so that a command's do not hide the parser's."""
-    for name, metavar, reported in (
-        ("--skills-dir", "DIR", "directories of skills; overrides SKILLS_DIR"),
-        ("--roots", "LIST", "places to search; overrides SKILLHUB_ROOTS"),
-        ("--cwd", "DIR", "working directory; overrides SKILLHUB_CWD"),
+    for name, metavar, setting, what in (
+        ("--skills-dir", "DIR", "SKILLS_DIR", "directories of skills"),
+        ("--roots", "LIST", "SKILLHUB_ROOTS", "places to search"),
+        ("--cwd", "DIR", "SKILLHUB_CWD", "working directory"),
     ):
-        parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=reported)
+        reported = f"{what}; overrides {setting}"
+        parser.add_argument(name, metavar=metavar, dest=setting, default=argparse.SUPPRESS, help=reported)
 
 
 def whole_number(written: str) -> int:
@@ -269,10 +260,6 @@ def path_argument(typed: str) -> str | None:
 
 
 def setting_options(args: argparse.Namespace) -> dict[str, str]:
-    """Return the values of the options that override settings, by setting name."""
-    typed = vars(args)
-    return {
-        name: "1" if typed[option] is True else str(typed[option])
-        for option, name in _SETTING_OPTIONS.items()
-        if typed.get(option) not in (None, False)
-    }
+    """Return the values of the options that override settings. Their destinations are the names of the settings."""
+    typed = {name: value for name, value in vars(args).items() if name.isupper() or name.startswith("--")}
+    return {name: "1" if value is True else str(value) for name, value in typed.items()}

@@ -61,13 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit of the repository")
     parser.add_argument("--path", default="", metavar="SUBDIR", help="directory within the source")
     parser.add_argument("--replace", action="store_true", help="replace skills that have these names")
-    parser.add_argument(
-        "--frozen",
-        # Not `frozen`, which is the serving option of that name.
-        dest="as_locked",
-        action="store_true",
-        help="install exactly what the lock file says, or fail",
-    )
+    parser.add_argument("--frozen", action="store_true", help="install exactly what the lock file says, or fail")
     add_terms(parser)
     add_place_options(parser)
 
@@ -75,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
     place = place_of(args, options)
-    if args.as_locked:
+    if args.frozen:
         if args.source is not None or args.skill or args.name or args.list:
             raise InvalidArgument("--frozen", "takes no source", hint="it installs what the lock names")
         return _restore(args, options, place)

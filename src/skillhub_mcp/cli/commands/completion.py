@@ -120,7 +120,7 @@ def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[st
 
     clients = [client.name for client in CLIENTS]
     return {
-        ("", "roots"): get_args(Places),
+        ("", "SKILLHUB_ROOTS"): get_args(Places),
         ("config set", "name"): tuple(BY_NAME),
         ("help", "words"): commands,
         ("new", "from_template"): [example.name for example in examples()],

@@ -53,22 +53,23 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
     """Add the options for serving. They have no default, so that a command's do not hide those typed before it."""
 
     def add(name: str, reported: str, **kind: Any) -> None:
-        parser.add_argument(name, default=argparse.SUPPRESS, help=reported if shown else argparse.SUPPRESS, **kind)
+        kind["help"] = reported if shown else argparse.SUPPRESS
+        parser.add_argument(name, default=argparse.SUPPRESS, **kind)
 
     add("--transport", "transport to serve over (default: stdio)", choices=("stdio", "http"))
     add("--host", "address to listen on (default: 127.0.0.1)")
     add("--port", "port to listen on; 0 chooses a free one (default: 8000)", type=_port)
-    add("--workers", "processes, with --transport http (default: 1)", metavar="N")
-    for name, reported in (
-        ("--skip-auto-reindex", "serve the last index, without looking for changes"),
-        ("--read-only", "serve the publication that SKILLHUB_DB_PATH names"),
-        ("--frozen", "withhold locked skills whose files have changed"),
-        ("--enable-run", "offer run_skill_command over stdio"),
-        ("--enable-run-over-http", "with --enable-run, offer it over HTTP too"),
-        ("--allow-anonymous", "require no token, even from other machines"),
-        ("--reindex", "rebuild the index first"),
+    add("--workers", "processes, with --transport http (default: 1)", metavar="N", dest="--workers")
+    for name, setting, reported in (
+        ("--skip-auto-reindex", "SKILLHUB_SKIP_AUTO_REINDEX", "serve the last index, without looking for changes"),
+        ("--read-only", "SKILLHUB_READ_ONLY", "serve the publication that SKILLHUB_DB_PATH names"),
+        ("--frozen", "SKILLHUB_FROZEN", "withhold locked skills whose files have changed"),
+        ("--enable-run", "SKILLHUB_ENABLE_RUN", "offer run_skill_command over stdio"),
+        ("--enable-run-over-http", "--enable-run-over-http", "with --enable-run, offer it over HTTP too"),
+        ("--allow-anonymous", "--allow-anonymous", "require no token, even from other machines"),
+        ("--reindex", "reindex", "rebuild the index first"),
     ):
-        add(name, reported, action="store_true")
+        add(name, reported, action="store_true", dest=setting)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.transport == "http":
         return _over_http(args, settings, options)
     settings.client.paths = directories_in(os.environ)
-    if any(getattr(args, option) != SERVING_DEFAULTS[option] for option in ("host", "port", "workers")):
+    if "--workers" in options or any(getattr(args, name) != SERVING_DEFAULTS[name] for name in ("host", "port")):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
     from skillhub_mcp.bootstrap.observers import log_start
