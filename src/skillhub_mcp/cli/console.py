@@ -215,7 +215,6 @@ def ask(question: str) -> str | None:
 
 # The progress of this process's terminal: a second one would write over it.
 _progress: Progress | None = None
-_progress_lock = threading.RLock()
 
 
 @contextmanager
@@ -226,7 +225,7 @@ def terminal_progress(what: str = "updating the index") -> Iterator[ProgressCall
     """
     global _progress  # noqa: PLW0603 - the terminal is one too
     if _progress is not None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield _report_step if _progress is not None else _no_progress
+        yield _report_step
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
@@ -253,20 +252,14 @@ def say_progress(what: str) -> None:
 def hide_progress() -> None:
     """Remove the progress, because something else is about to be written to the terminal."""
     if _progress is not None:
-        with _progress_lock:
-            _progress.stop()
+        _progress.stop()
 
 
 def _start_progress(progress: Progress) -> None:
-    with _progress_lock:
-        if progress is _progress:
-            progress.start()
+    if progress is _progress:
+        progress.start()
 
 
 def _report_step(step: str, done: int, total: int) -> None:
     if _progress is not None:
         _progress.update(_progress.task_ids[0], description=step, completed=done, total=total or None)
-
-
-def _no_progress(step: str, done: int, total: int) -> None:
-    """Show nothing."""

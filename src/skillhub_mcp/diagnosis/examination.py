@@ -15,7 +15,6 @@ CHECKS: Mapping[str, Callable[[Installation], CheckResult]] = {
     "command": machine.check_command,
     "clients": machine.check_clients,
     "roots": library.check_roots,
-    "models": machine.check_models,
     "index": library.check_index,
     "files": machine.check_files,
     "rules": library.check_rules,

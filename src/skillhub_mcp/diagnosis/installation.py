@@ -37,11 +37,6 @@ class Installation:
         """The skills and their index, brought up to date."""
         return self.hub.refresh(waiting=True)
 
-    @property
-    def embedding_failure(self) -> str | None:
-        """Why skills have no vectors; None if they have, or are to have none."""
-        return None if self.view.report is None else self.view.report.embedding_failure
-
     def policy(self) -> Policy | None:
         """Return what is served; None if a file of rules or choices cannot be read, which `rules` reports."""
         try:

@@ -64,17 +64,11 @@ def own_command() -> str | None:
 def lasting_command() -> tuple[str, ...]:
     """Return the absolute command that starts this installation.
 
-    A tool installer's link is preferred because it survives upgrades. Without a command the interpreter gets the
-    file: `-m` would search the working directory first.
+    Without a command the interpreter gets the file: `-m` would search the working directory first.
     """
     own = own_command()
     if own is None:
         return (sys.executable, str(Path(__file__).parents[1] / "__main__.py"))
-    typed = shutil.which(sys.argv[0]) if sys.argv and sys.argv[0] else None
-    if typed is not None:
-        beside = shutil.which(COMMAND, path=os.path.dirname(os.path.abspath(typed)))
-        if beside is not None and os.path.realpath(beside) == os.path.realpath(own):
-            return (os.path.abspath(beside),)
     return (os.path.abspath(own),)
 
 

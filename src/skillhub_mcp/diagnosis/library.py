@@ -202,11 +202,11 @@ def check_index(installation: Installation) -> CheckResult:
         problems.append(Problem(redacted(settings.index.db_path), f"the index is damaged: {error}", fix))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
-    # The check of the models reports what a local model lacks.
-    failure = installation.embedding_failure
-    if failure is not None and settings.embedding.provider != "onnx":
-        what = f"skills without vectors are found by text alone: {failure}"
+    if view.report is not None and view.report.embedding_failure is not None:
+        what = f"skills without vectors are found by text alone: {view.report.embedding_failure}"
         fix = f"check the provider, its key and EMBEDDING_BASE_URL; after a change of model, run {_REBUILD}"
+        if settings.embedding.provider == "onnx":
+            fix = "correct EMBEDDING_MODEL, then run skillhub index"
         problems.append(Problem("embeddings", what, fix))
     states = [] if settings.replica.read_only else installation.index.states()
     roots = indexed_roots(states, {root.path for root in view.snapshot.report.roots})

@@ -1,14 +1,12 @@
-"""The checks of this machine: settings, the command on PATH, clients, files, the sandbox and local models."""
+"""The checks of this machine: settings, the command on PATH, clients, files and the sandbox."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.agents_md.schema import read_config
@@ -32,23 +30,18 @@ from skillhub_mcp.clients.table import CLIENTS, signs_of
 from skillhub_mcp.diagnosis.installation import CheckResult, Installation
 from skillhub_mcp.diagnosis.installed_command import CommandOwner, command_on_path, own_command
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import EmbeddingError, InvalidSetting, RerankingError, SandboxUnavailable
+from skillhub_mcp.errors import InvalidSetting, SandboxUnavailable
 from skillhub_mcp.execution.hooks import read_hooks
 from skillhub_mcp.execution.sandbox import OFF
 from skillhub_mcp.sanitize import in_line, shortened
-from skillhub_mcp.settings import local_path, unknown_settings
+from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.snapshot import Problem
 from skillhub_mcp.version import version
 
-_Answer = TypeVar("_Answer")
 _SANDBOX = "SKILLHUB_SANDBOX"
 _NOT_CONNECTED = "no client connected: `skillhub connect --all` registers those that are installed"
 _SECONDS = 20.0
 _AT_ONCE = 4
-_QUERY = "extract tables from a scanned document"
-# As many as are reordered, each as long as descriptions are.
-_DESCRIPTION = "Read documents, find their tables and write them to a sheet. Use when a person has a scan. " * 3
-_SKILLS = [(f"skill-{number}", _DESCRIPTION) for number in range(20)]
 
 
 def check_settings(installation: Installation) -> CheckResult:
@@ -127,50 +120,6 @@ def check_sandbox(installation: Installation) -> CheckResult:
         details=[f"sandbox   {sandbox.name}"],
         facts={"sandbox": {"name": sandbox.name, "reason": None}},
     )
-
-
-def check_models(installation: Installation) -> CheckResult:
-    """Load each model that the settings name, and have it answer."""
-    settings = installation.settings
-    problems: list[Problem] = []
-    details: list[str] = []
-    path = ""
-    try:
-        if settings.embedding.provider == "onnx":
-            from skillhub_mcp.embedders.onnx import OnnxEmbedder
-
-            path = local_path(settings.embedding.model)
-            embedder = OnnxEmbedder(path, waiting=_SECONDS)
-            numbers, seconds = _seconds_of(lambda: embedder.embed_query(_QUERY))
-            read, prompts = embedder.directory, embedder.directory.prompts
-            details.append(
-                f"model     {path}: {len(numbers)} numbers, pooling {read.pooling or 'mean'}, up to {read.max_tokens} "
-                f"tokens, prompts {prompts.query!r} and {prompts.document!r}, {seconds:.2f} s"
-            )
-            if failure := installation.embedding_failure:
-                what = f"answers now; skills without vectors are found by text alone: {failure}"
-                problems.append(Problem(path, what, "run skillhub index"))
-        if settings.search.rerank == "local":
-            from skillhub_mcp.search.rerankers.local import SECONDS, LocalReranker
-
-            path = local_path(settings.search.rerank_model)
-            reranker = LocalReranker(path, seconds=_SECONDS)
-            _, seconds = _seconds_of(lambda: reranker.rerank(_QUERY, _SKILLS))
-            details.append(f"reranker  {path}: {seconds:.2f} s for {len(_SKILLS)} skills")
-            if seconds > SECONDS:
-                what = f"takes {seconds:.1f} s to order {len(_SKILLS)} skills; a search waits {SECONDS:.0f} s"
-                fix = "use a smaller cross-encoder, or one with 8-bit weights, or set SEARCH_RERANK=0"
-                problems.append(Problem(path, what, fix))
-    except (EmbeddingError, RerankingError) as error:
-        problems.append(Problem(path, error.message, error.hint or "use another model"))
-    return CheckResult(problems=problems, details=list(map(in_line, details)))
-
-
-def _seconds_of(call: Callable[[], _Answer]) -> tuple[_Answer, float]:
-    """Return the answer to a second call, after the model is loaded, and how long it took."""
-    call()
-    began = time.monotonic()
-    return call(), time.monotonic() - began
 
 
 def check_clients(installation: Installation) -> CheckResult:

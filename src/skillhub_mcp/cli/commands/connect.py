@@ -75,19 +75,13 @@ def add_arguments(parser: Parser, command: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was done for one client. `text` is for pasting into `where`; `server` is what its entry now starts."""
+    """What was done about a plan. `text` is for pasting into the client's file."""
 
-    client: Client
-    scope: ClientScope
+    plan: Plan
     outcome: str
-    path: str = ""
     reason: str = ""
-    hint: str = ""
     text: str = ""
-    where: str = ""
-    server: Server | None = None
     probed: Probed | None = None
-    is_off: bool = False
 
     @property
     def failed(self) -> bool:
@@ -95,11 +89,23 @@ class Outcome:
         silent = self.probed is not None and not self.probed.answers
         return self.outcome in ("refused", "declined") or silent
 
+    @property
+    def where(self) -> str:
+        """Where the user pastes the entry of a client whose file is not written."""
+        return self.plan.where if isinstance(self.plan, ToPaste) else ""
+
+    @property
+    def hint(self) -> str:
+        """How to go on."""
+        if self.plan.is_off:
+            return f"switch it on in {self.plan.client.title}, which does not start it until then"
+        return self.plan.hint
+
     def as_json(self) -> dict[str, object]:
         """Return the outcome as JSON values, without empty ones."""
-        known: dict[str, object] = {"client": self.client.name, "scope": self.scope.value}
-        known |= {name: getattr(self, name) for name in ("outcome", "path", "reason", "hint", "text", "where")}
-        known |= {"is_off": self.is_off or ""}
+        known: dict[str, object] = {"client": self.plan.client.name, "scope": self.plan.scope.value}
+        known |= {"outcome": self.outcome, "path": self.plan.path, "reason": self.reason, "hint": self.hint}
+        known |= {"text": self.text, "where": self.where, "is_off": self.plan.is_off or ""}
         if self.probed is not None:
             known["starts"] = {"answers": self.probed.answers} | asdict(self.probed)
         return {name: value for name, value in known.items() if value != ""}
@@ -124,7 +130,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.printing:
         return _print_entries(clients, scope, server, connections, args)
     outcomes = _connect(clients, scope, server, connections, machine, args)
-    starts = any(one.probed and one.probed.answers and isinstance(one.server, StdioServer) for one in outcomes)
+    starts = any(one.probed and one.probed.answers and isinstance(one.plan.server, StdioServer) for one in outcomes)
     if args.json:
         return _report(outcomes, args, _offer_found(args) if starts else {})
     code = _report(outcomes, args, {})
@@ -200,26 +206,22 @@ def _disconnect(
         raise InvalidArgument("CLIENT", "is required", hint="`skillhub connect --list` says which are connected")
     plans: list[Plan] = []
     left_alone: list[Outcome] = []
-    others = {}
     for client in clients or CLIENTS:
         try:
             found = [one for one in connections.found(client, scope, name=args.name) if one.is_ours]
             if not (clients or found):
                 continue
-            if elsewhere := [disconnecting_command(one) for one in found if one.name != args.name]:
-                others[client.name] = f"`{elsewhere[0]}` disconnects it"
-            plans.append(connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client)))
+            plan = connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client))
+            others = [disconnecting_command(one) for one in found if one.name != args.name]
+            if others and not isinstance(plan, FileChange | Registration | ToPaste):
+                plan = replace(plan, hint=f"`{others[0]}` disconnects it")
+            plans.append(plan)
         except ClientFileRefused as error:
             # With --all, SkillHub never wrote to an unreadable file.
             left_alone += [_refused(client, scope, error)] if clients else []
     if not plans and not left_alone:
         raise InvalidArgument("--all", "finds no client that is connected", hint="`skillhub connect --list`")
-    outcomes = []
-    for one in _settle(plans, connections, machine, args):
-        is_elsewhere = one.outcome == "unchanged" and one.server is None
-        hint = others.get(one.client.name, one.hint) if is_elsewhere else one.hint
-        outcomes.append(replace(one, hint=hint, server=None))
-    return [*outcomes, *left_alone]
+    return [*_settle(plans, connections, machine, args), *left_alone]
 
 
 def _settle(
@@ -285,26 +287,24 @@ def _register(plan: Registration, machine: Machine) -> None:
 def _outcome(plan: Plan, outcome: str) -> Outcome:
     """Return the `outcome` of a plan that changes something; of any other, what there is instead."""
     if isinstance(plan, ToPaste):
-        return Outcome(plan.client, plan.scope, "printed", text=plan.text, where=plan.where)
-    if not isinstance(plan, FileChange | Registration):
-        outcome = "unchanged"
-    hint = f"switch it on in {plan.client.title}, which does not start it until then" if plan.is_off else plan.hint
-    return Outcome(plan.client, plan.scope, outcome, plan.path, hint=hint, server=plan.server, is_off=plan.is_off)
+        return Outcome(plan, "printed", text=plan.text)
+    return Outcome(plan, outcome if isinstance(plan, FileChange | Registration) else "unchanged")
 
 
 def _refused(client: Client, scope: ClientScope, error: SkillHubError, text: str = "") -> Outcome:
     """Return the outcome for a file that is left alone; `text` is for pasting there."""
     path, reason = (error.path, error.reason) if isinstance(error, ClientFileRefused) else ("", error.message)
-    return Outcome(client, scope, "refused", path, reason, error.hint or "", text)
+    return Outcome(Plan(client, scope, "", path, hint=error.hint or ""), "refused", reason, text)
 
 
 def _started(outcomes: Sequence[Outcome], machine: Machine) -> list[Outcome]:
     """Start each server that a client was connected to, as that client would; each only once."""
     probes: dict[str, Probed] = {}
     for one in outcomes:
-        if one.server is not None and not one.is_off and one.outcome != "declined" and repr(one.server) not in probes:
-            probes[repr(one.server)] = _probe(one.server, one.scope, machine)
-    return [replace(one, probed=None if one.is_off else probes.get(repr(one.server))) for one in outcomes]
+        server = one.plan.server
+        if server is not None and not one.plan.is_off and one.outcome != "declined" and repr(server) not in probes:
+            probes[repr(server)] = _probe(server, one.plan.scope, machine)
+    return [replace(one, probed=None if one.plan.is_off else probes.get(repr(one.plan.server))) for one in outcomes]
 
 
 def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
@@ -330,25 +330,26 @@ def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, more: Mapping
     for one, following in zip_longest(ordered, ordered[1:]):
         print_text("\n".join(_lines_of(one)))
         if one.probed is not None and (following is None or one.probed != following.probed):
-            print_line(f"  {_answer(one.probed, one.server)}")
+            print_line(f"  {_answer(one.probed, one.plan.server)}")
     return code
 
 
 def _lines_of(one: Outcome) -> list[str]:
+    client = one.plan.client
     states = {
-        "unchanged": "connected already" if one.server else "not connected",
+        "unchanged": "connected already" if one.plan.server else "not connected",
         "planned": "would be changed",
         "declined": "nothing was changed",
         "printed": f"put this into {one.where}:",
         "refused": "nothing was changed",
     }
     state = states.get(one.outcome, one.outcome)
-    state += ", but switched off there" if one.is_off else ""
-    state += f" ({shown_path(one.path)})" if one.path else ""
+    state += ", but switched off there" if one.plan.is_off else ""
+    state += f" ({shown_path(one.plan.path)})" if one.plan.path else ""
     state += f": {one.reason}" if one.reason else ""
-    if one.outcome in ("connected", "updated") and one.client.then:
-        state += f". Next: {one.client.then}"
-    lines = [f"{one.client.title}: {state}", *([f"  hint: {one.hint}"] if one.hint else [])]
+    if one.outcome in ("connected", "updated") and client.then:
+        state += f". Next: {client.then}"
+    lines = [f"{client.title}: {state}", *([f"  hint: {one.hint}"] if one.hint else [])]
     if one.text:
         lines += ["  To connect it yourself, put this there:"] if one.outcome == "refused" else []
         lines += ["", one.text.rstrip("\n"), ""]
@@ -519,7 +520,7 @@ def _server_of(args: argparse.Namespace, scope: ClientScope) -> Server:
     except ValueError:
         valid = False
     if not valid:
-        raise InvalidArgument("--http", f"{url!r} is no address", hint="--http http://127.0.0.1:8000/mcp")
+        raise InvalidArgument("--http", f"{url!r} is not an address", hint="--http http://127.0.0.1:8000/mcp")
     if has_credentials(url):
         reason = "contains what looks like a secret, and no secret is written to a file"
         raise InvalidArgument("--http", reason, hint="--token-variable NAME names the variable that holds the token")
@@ -533,7 +534,9 @@ def _environment(typed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]
     for one in map(decode_argument, typed):
         name, equals, value = one.partition("=")
         if not _VARIABLE.fullmatch(name):
-            raise InvalidArgument("--env", f"{name!r} is no name of a variable", hint="--env NAME=VALUE, or --env NAME")
+            raise InvalidArgument(
+                "--env", f"{name!r} is not the name of a variable", hint="--env NAME=VALUE, or --env NAME"
+            )
         if name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
             _refuse_choice_of_skills(f"--env {name}")
         if equals and looks_secret(name, value):
