@@ -28,6 +28,7 @@ from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, install_lin
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, environment_of, probe
+from skillhub_mcp.clients.registered import registered_files
 from skillhub_mcp.clients.secrets import has_credentials, looks_secret, masked
 from skillhub_mcp.clients.table import CLIENTS, LINKED, client_named, signs_of
 from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command, own_command
@@ -432,7 +433,29 @@ def _offer_found(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _list(connections: Connections, machine: Machine, args: argparse.Namespace) -> int:
-    rows = [_row(client, connections, machine, name=args.name) for client in CLIENTS if client.name != "other"]
+    files = registered_files(machine)
+    rows = [
+        {
+            "client": client.name,
+            "title": client.title,
+            "installed": list(signs_of(client, machine)),
+            "where": client.where or shown_path(connections.path_of(client, ClientScope.USER) or ""),
+            "connections": [
+                {"scope": one.scope.value, "is_skillhub": one.is_ours}
+                | {key: getattr(one, key) for key in ("path", "name", "is_off")}
+                for file in files
+                if file.client is client
+                for one in file.connections
+            ],
+            "problems": [
+                {"scope": file.scope.value, "path": file.path, "reason": file.refusal}
+                for file in files
+                if file.client is client and file.refusal
+            ],
+        }
+        for client in CLIENTS
+        if client.name != "other"
+    ]
     if args.json:
         return print_json({"clients": rows})
     near = [row for row in rows if row["installed"] or row["connections"] or row["problems"]]
@@ -440,9 +463,10 @@ def _list(connections: Connections, machine: Machine, args: argparse.Namespace) 
         table = [(str(row["client"]), (state, "dim"), text) for row in near for state, text in _states(row)]
         print_table(("client", "state", "file"), table)
         print_text("")
-    for row in near:
-        for one in row["problems"]:
-            print_text(f"{shown_path(one['path'])} cannot be read as {row['title']}'s file: {one['reason']}\n")
+    for file in files:
+        if file.refusal:
+            print_line(f"{shown_path(file.path)} cannot be read as {file.client.title}'s file: {file.refusal}")
+            print_text("")
     if others := ", ".join(str(row["client"]) for row in rows if row not in near):
         print_text(f"not found here: {others}")
     which = "--all` connects those that are installed" if near else "CLIENT` connects one anyway"
@@ -460,28 +484,6 @@ def _states(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield state, shown_path(one["path"]) + named + ("" if one["is_skillhub"] else " (by something else)")
     if not row["connections"] and not row["problems"]:
         yield "installed", str(row["where"])
-
-
-def _row(client: Client, connections: Connections, machine: Machine, *, name: str) -> dict[str, Any]:
-    found, problems = [], []
-    for scope in ClientScope:
-        try:
-            found += connections.found(client, scope, name=name)
-        except ClientFileRefused as error:
-            problems.append({"scope": scope.value, "path": error.path, "reason": error.reason})
-    path = connections.path_of(client, ClientScope.USER)
-    return {
-        "client": client.name,
-        "title": client.title,
-        "installed": list(signs_of(client, machine)),
-        "where": client.where or (shown_path(path) if path else ""),
-        "connections": [
-            {"scope": one.scope.value, "is_skillhub": one.is_ours}
-            | {key: getattr(one, key) for key in ("path", "name", "is_off")}
-            for one in found
-        ],
-        "problems": problems,
-    }
 
 
 def _print_link(args: argparse.Namespace) -> int:
