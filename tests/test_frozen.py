@@ -16,7 +16,7 @@ from skillhub_mcp.errors import LockUnreadable, SkillChanged
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.locks.lock_verifier import LockVerifier
 from skillhub_mcp.policy.access import Availability
-from skillhub_mcp.skills.files import read_file
+from skillhub_mcp.skills.files.content import read_file
 
 Opened = Callable[..., SkillHub]
 

@@ -54,6 +54,8 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     except RootsUnreadable:
         recorded = NO_RECORD
     places = skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places)
+    installed = plugins_of(project) if "plugins" in places else ()
+    plugins = {path: one.name for one in installed if not one.off for path in one.directories}
     return choose_roots(
         places,
         project=project,
@@ -64,17 +66,13 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
         builtin=builtin_directory(),
         recorded=() if skills.dirs_given else recorded.directories,
         recorded_in_project=[path for one in (project, *others) for path in recorded.of_project(one.root)],
-        plugins=_plugin_directories(project) if "plugins" in places else {},
+        plugins=plugins,
     )
 
 
 def plugins_of(project: Project) -> tuple[Plugin, ...]:
     """Return the plugins that the clients of this machine have in a project."""
     return installed_plugins(project, home=expand_home("~"), environment=os.environ)
-
-
-def _plugin_directories(project: Project) -> dict[str, str]:
-    return {path: one.name for one in plugins_of(project) if not one.off for path in one.directories}
 
 
 def trust_path() -> str:

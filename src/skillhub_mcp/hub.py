@@ -27,7 +27,8 @@ from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, Sear
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
-from skillhub_mcp.skills.files import FileContent, FileEntry
+from skillhub_mcp.skills.files.content import FileContent
+from skillhub_mcp.skills.files.listing import FileEntry
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source

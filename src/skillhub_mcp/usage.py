@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -127,11 +127,17 @@ def read_usage(path: str) -> Usage:
         raise QueriesUnreadable(path, 0, f"is not used: {exposure.reason}", hint=exposure.fix)
     usage = Usage()
     searches: list[_Search] = []
-    for number, line in _lines(path):
-        try:
-            _count(json.loads(line.decode("utf-8")), usage, searches)
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
-            usage.unreadable.append(number)
+    try:
+        # Read as bytes: an incomplete character then invalidates its own line only.
+        lines = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        raise QueriesUnreadable(path, 0, f"cannot be read: {error.strerror or error}", hint=NAME_A_LOG) from error
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                _count(json.loads(line.decode("utf-8")), usage, searches)
+            except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+                usage.unreadable.append(number)
     usage.missed = dict(Counter(search.query for search in searches if search.query not in usage.chosen))
     usage.queries = len(searches)
     return usage
@@ -176,14 +182,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
     return value
-
-
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    try:
-        # Read as bytes: an incomplete character then invalidates its own line only.
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise QueriesUnreadable(path, 0, f"cannot be read: {error.strerror or error}", hint=NAME_A_LOG) from error

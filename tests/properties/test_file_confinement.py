@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.skills.files import FileContent, ReadLimits, confinement, list_files, read_file
+from skillhub_mcp.skills.files import confinement
+from skillhub_mcp.skills.files.content import FileContent, ReadLimits, read_file
+from skillhub_mcp.skills.files.listing import list_files
 from skillhub_mcp.skills.files.paths import WantedFile
 
 pytestmark = pytest.mark.slow

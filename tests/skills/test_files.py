@@ -17,7 +17,9 @@ import pytest
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, Hostile, plant
 
 from skillhub_mcp.errors import InvalidArgument, PathNotAllowed, SkillFileNotFound, SkillHubError
-from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, confinement, list_files, read_file, read_whole
+from skillhub_mcp.skills.files import confinement
+from skillhub_mcp.skills.files.content import FileContent, ReadLimits, read_file, read_whole
+from skillhub_mcp.skills.files.listing import FileEntry, list_files
 
 LIMITS = ReadLimits(max_bytes=65_536)
 WITH_DOTFILES = ReadLimits(max_bytes=65_536, serve_dotfiles=True)
@@ -288,7 +290,7 @@ def test_an_unreadable_file_is_reported_with_a_fix(skill: Path) -> None:
     program = (
         "import os, sys\n"
         "from skillhub_mcp.errors import SkillHubError\n"
-        "from skillhub_mcp.skills.files import ReadLimits, read_file\n"
+        "from skillhub_mcp.skills.files.content import ReadLimits, read_file\n"
         "descriptor = os.open(sys.argv[1], os.O_RDONLY)\n"
         "os.chdir(descriptor)\n"
         "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"

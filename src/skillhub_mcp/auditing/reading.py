@@ -15,7 +15,7 @@ from skillhub_mcp.auditing.entries import MEDIA, SCRIPTS, SkillEntry
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
 from skillhub_mcp.skills.digest import skill_stamp
 from skillhub_mcp.skills.discovery import skill_file_in
-from skillhub_mcp.skills.files import read_start_of
+from skillhub_mcp.skills.files.content import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.roots import builtin_directory, is_at_or_below

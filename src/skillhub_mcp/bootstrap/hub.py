@@ -47,7 +47,7 @@ from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, Search
 from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings, SettingSource, local_path
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.discovery import own_directory
-from skillhub_mcp.skills.files import ReadLimits
+from skillhub_mcp.skills.files.content import ReadLimits
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:

@@ -24,15 +24,8 @@ from skillhub_mcp.policy.hook_gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.discovery import FilesOf, own_directory, skill_file_in
-from skillhub_mcp.skills.files import (
-    FileContent,
-    FileEntry,
-    ReadLimits,
-    list_files,
-    read_file,
-    read_whole,
-    short_digest,
-)
+from skillhub_mcp.skills.files.content import FileContent, ReadLimits, read_file, read_whole, short_digest
+from skillhub_mcp.skills.files.listing import FileEntry, list_files
 from skillhub_mcp.skills.loader import read_instructions
 from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.name_resolution import Names

@@ -24,7 +24,8 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.entries import FileIdentity, is_settled, unlisted_reason
 from skillhub_mcp.publishing.uris import published_name
 from skillhub_mcp.sanitize import for_model, shortened
-from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
+from skillhub_mcp.skills.files.content import read_whole
+from skillhub_mcp.skills.files.listing import FileEntry, list_files
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import is_utf_8

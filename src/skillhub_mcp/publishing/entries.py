@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.publishing.normalization import Withheld, is_text, published_document
 from skillhub_mcp.publishing.portable_yaml import Json
-from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
+from skillhub_mcp.skills.files.content import read_whole
+from skillhub_mcp.skills.files.listing import FileEntry, list_files
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 

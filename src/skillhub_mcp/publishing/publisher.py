@@ -35,7 +35,7 @@ from skillhub_mcp.publishing.normalization import Withheld, published_document
 from skillhub_mcp.publishing.uris import UriPath, UriPaths, build_uri, parse_uri, skill_file, skill_paths
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
-from skillhub_mcp.skills.files import media_type
+from skillhub_mcp.skills.files.content import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.snapshot import Snapshot

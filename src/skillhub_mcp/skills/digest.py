@@ -27,9 +27,8 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     whole = hashlib.sha256()
     room = MAX_BYTES
     try:
-        for path in sorted(_paths(top), key=os.fsencode):
+        for path, status in _entries(top):
             there = os.path.join(top, path)
-            status = os.lstat(there)
             if not bytecode and _is_kept_by_python(there, status):
                 continue
             fields = [path.replace(os.sep, "/"), _kind(status)]
@@ -54,8 +53,7 @@ def skill_stamp(directory: str) -> tuple[str, int]:
     """Return a text that changes whenever `skill_digest` may, and the latest change in ns. Raises as that does."""
     top = os.path.realpath(directory)
     whole, latest = hashlib.sha256(), 0
-    for path in sorted(_paths(top), key=os.fsencode):
-        status = os.lstat(os.path.join(top, path))
+    for path, status in _entries(top):
         if not stat.S_ISDIR(status.st_mode):
             latest = max(latest, status.st_mtime_ns, status.st_ctime_ns)
             times = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
@@ -64,8 +62,13 @@ def skill_stamp(directory: str) -> tuple[str, int]:
     return whole.hexdigest(), latest
 
 
+def _entries(top: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield each file, link and directory below `top` by its path. Raises OSError and SkillUnverifiable."""
+    for path in sorted(_paths(top), key=os.fsencode):
+        yield path, os.lstat(os.path.join(top, path))
+
+
 def _paths(top: str) -> Iterator[str]:
-    """Yield the path of each file, link and directory below `top`. Raises OSError and SkillUnverifiable."""
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
         if place == top:  # elsewhere a `.git` is not Git's, and could hold anything

@@ -10,7 +10,7 @@ from typing import TypedDict
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.sanitize import for_model, refuse_nul
 from skillhub_mcp.skills.discovery import skill_path
-from skillhub_mcp.skills.files import read_whole
+from skillhub_mcp.skills.files.content import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill
 from skillhub_mcp.skills.name_resolution import Names

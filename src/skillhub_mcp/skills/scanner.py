@@ -23,7 +23,7 @@ from skillhub_mcp.skills.discovery import (
     skill_path,
     walk_roots,
 )
-from skillhub_mcp.skills.files import read_start, read_whole
+from skillhub_mcp.skills.files.content import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import decode, header_end
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill, Trust
 from skillhub_mcp.skills.parser import parse_skill

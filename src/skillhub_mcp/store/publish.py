@@ -34,7 +34,7 @@ from skillhub_mcp.index.state_file import SCHEMA_VERSION, IndexState, entry_to_j
 from skillhub_mcp.index.store import manifest_name
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.policy.access import Availability, Policy
-from skillhub_mcp.skills.files import read_whole
+from skillhub_mcp.skills.files.content import read_whole
 from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.scanner import CachedSkillFile

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
-from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
+from skillhub_mcp.skills.files.content import ReadLimits, read_file, read_whole
+from skillhub_mcp.skills.files.listing import list_files
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, is_skill_file
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, violation

@@ -15,7 +15,8 @@ from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
 from skillhub_mcp.sanitize import contained, in_attribute, in_element, path_for_model, refuse_nul
-from skillhub_mcp.skills.files import list_files, read_whole
+from skillhub_mcp.skills.files.content import read_whole
+from skillhub_mcp.skills.files.listing import list_files
 from skillhub_mcp.skills.frontmatter import decode
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
 from skillhub_mcp.skills.names import not_found

@@ -13,7 +13,7 @@ from skillhub_mcp.disclosure.hits import descriptions, shown, two_digits
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.sanitize import all_for_model, for_model, in_json, path_for_model
 from skillhub_mcp.search.query import MOST_CLAUSES
-from skillhub_mcp.skills.files import FileContent
+from skillhub_mcp.skills.files.content import FileContent
 from skillhub_mcp.skills.model import Skill
 
 if TYPE_CHECKING:
