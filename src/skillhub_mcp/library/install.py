@@ -323,8 +323,8 @@ def _prepared(
     unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
     given = digest_of(unpacked.files)
     locked = lock.find(one.name)
-    # A skill of a site's index has the digest of its artifact.
-    artifact = one.tree.tree_id(one.path) if one.source.kind is SourceKind.WEB and one.path else ""
+    # Only a skill of a site's index has a path there.
+    artifact = one.tree.digests.get(one.path, "") if one.path else ""
     entry = locked_from(one.name, one.source, one.path, artifact=artifact)
     there, is_same = _there(root, locked, one, entry)
     before_ours = locked.ours if locked is not None and is_same else None
@@ -361,7 +361,6 @@ def _prepared(
         origin="" if locked_files == unpacked.files else given,
         renamed={} if files == unpacked.files else {one.title: digest_of(files)},
         commit=one.tree.commit,
-        tree=one.tree.tree_id(one.path),
         signer=signature.fingerprint,
         principal=signature.principal,
         findings=accepted,

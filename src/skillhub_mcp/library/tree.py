@@ -74,19 +74,15 @@ class Tree:
     """A source at one moment: a directory, an archive, or a commit. `close` ends it and removes what it kept.
 
     `entries` are all but directories, in the order of the paths' bytes. `commit` is empty for a source without commits.
-    `ids` are the ids that the source has for directories, by path (`""` is the top).
+    `digests` are those that a site has for its artifacts, by path (`""` is the top).
     """
 
     entries: Sequence[TreeEntry] = ()
     commit: str = ""
-    ids: Mapping[str, str] = {}
+    digests: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.until_closed = ExitStack()
-
-    def tree_id(self, path: str) -> str:
-        """Return the id that the source has for the directory at `path`; empty if it has none."""
-        return self.ids.get(path, "")
 
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable and ArchiveRefused."""

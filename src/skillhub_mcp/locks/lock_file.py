@@ -64,7 +64,6 @@ class LockedByHub:
     commit: Annotated[
         str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$", description="the commit of the repository")
     ] = ""
-    tree: Annotated[Text, Field(description="the id that the source has for the skill's directory")] = ""
     executable: Annotated[tuple[Text, ...], Field(description="the paths of the executable files, sorted")] = ()
     irregular: Annotated[
         Mapping[Text, Text],

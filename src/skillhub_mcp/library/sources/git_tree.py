@@ -129,11 +129,6 @@ class GitTree(Tree):
             self.entries = in_order(self._read_entries())
             self.until_closed = opened.pop_all()
 
-    def tree_id(self, path: str) -> str:
-        """Return the id of the directory at `path`; empty if there is none."""
-        found, outcome = self.repository.try_run("rev-parse", "--verify", "--quiet", f"{self.commit}:{path}")
-        return found.decode().strip() if outcome.exit_code == 0 else ""
-
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable."""
         member = self._members.get(path)

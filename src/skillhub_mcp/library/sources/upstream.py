@@ -169,9 +169,6 @@ def _is_as_locked(tree: Tree, found: Candidate, locked: LockedSkill) -> bool:
         places = {file.path: file.source_path for file in found.files}
         hashed = hash_of(places, lambda path: tree.read(places[path])) if locked.computed_hash else None
         return hashed is not None and hashed == locked.computed_hash
-    tree_id = tree.tree_id(found.path)
-    if tree.commit and tree_id and tree_id == ours.tree:
-        return True
     digests = digests_in(tree, found.files)
     if digest_of(digests) != ours.from_source:
         return False

@@ -40,13 +40,13 @@ _AT_ONCE = 6
 def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> Tree:
     """Return what is at `url`: one artifact, or of an index the `skills` that were named, or all, below their names.
 
-    Its ids are the digests of artifacts. Raises what `open_source` raises.
+    Raises what `open_source` raises.
     """
     with ExitStack() as fetched:
         directory = fetched.enter_context(scratch_directory("fetch"))
         with downloading(url, directory, options) as downloader:
             tree, digests = _fetch(url, skills, directory, downloader)
-        tree.ids = digests
+        tree.digests = digests
         # What was fetched is removed after the tree is closed.
         fetched.push(tree.until_closed)
         tree.until_closed = fetched.pop_all()
