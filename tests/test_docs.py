@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,10 +74,6 @@ def test_every_internal_link_resolves(document: str) -> None:
     assert broken == []
 
 
-def test_the_documents_are_found() -> None:
-    assert {"README.md", "docs/reference/settings.md"} <= set(DOCUMENTS)
-
-
 def citations(text: str) -> list[str]:
     """Return the references of `text` to papers that are not in the repository.
 
@@ -88,40 +83,13 @@ def citations(text: str) -> list[str]:
     return [found[0] for found in _CITATION.finditer(named)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "seed 000",
-        "Seeds 003 and 004",
-        "(seed 002 §3.2)",
-        "S2 §3.2",
-        "a row S2-12",
-        "DECISIONS 18",
-        "see DECISIONS.md",
-        "as §6.1 says",
-        "in the seed's order",
-        "row S0-86 asks",
-    ],
-)
+@pytest.mark.parametrize("text", ["seed 000", "(seed 002 §3.2)", "a row S2-12", "see DECISIONS.md", "as §6.1 says"])
 def test_a_citation_without_a_file_is_found(text: str) -> None:
     assert citations(text) != []
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "RFC 9110 §10.2.3",
-        "MCP 2026-07-28 §Resources",
-        "SEP-2640, Reading Skill Content",
-        "decision 18",
-        "[decisions](decisions/README.md)",
-        "random.Random(seed)",
-        "--baseline seed",
-        "the same seed",
-        "S3 buckets",
-        "S2Cell",
-        "AWS-S3-2",
-    ],
+    "text", ["RFC 9110 §10.2.3", "[decisions](decisions/README.md)", "the same seed", "S3 buckets"]
 )
 def test_a_citation_with_a_file_is_accepted(text: str) -> None:
     assert citations(text) == []
@@ -134,12 +102,6 @@ def test_no_text_cites_a_paper_that_is_not_in_the_repository() -> None:
         lines = (PROJECT / name).read_text(encoding="utf-8").splitlines()
         cited |= {f"{name}:{number}": line.strip() for number, line in enumerate(lines, 1) if citations(line)}
     assert cited == {}
-
-
-def test_the_texts_that_may_cite_are_found() -> None:
-    assert {"README.md", "docs/generate.py", "docs/decisions/0008-one-search.md", "src/skillhub_mcp/hub.py"} <= set(
-        CITING
-    )
 
 
 def modules_of(package: Path) -> set[str]:
@@ -188,35 +150,6 @@ def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> Non
         if not re.search(rf"^class {owner}\b", code, re.MULTILINE) or not re.search(rf"\b{member}\b", code):
             missing.append(f"{owner}.{member}")
     assert missing == []
-
-
-@pytest.mark.slow
-def test_outdated_and_stray_pages_are_reported(tmp_path: Path) -> None:
-    copy = tmp_path / "project"
-    copy.mkdir()
-    for name in ("docs", "examples"):
-        shutil.copytree(PROJECT / name, copy / name)
-    shutil.copy(PROJECT / "README.md", copy)
-    for name in ("tests", "bench"):
-        (copy / name).symlink_to(PROJECT / name, target_is_directory=True)
-    generate = [sys.executable, str(copy / "docs" / "generate.py")]
-    reference = copy / "docs" / "reference"
-    with (reference / "errors.md").open("a", encoding="utf-8") as page:
-        page.write("more\n")
-    (reference / "old.md").write_text("", encoding="utf-8")
-    zed = copy / "examples" / "clients" / "zed" / "settings.json"
-    zed.write_text("{}\n", encoding="utf-8")
-    readme = (copy / "README.md").read_text(encoding="utf-8")
-    (copy / "README.md").write_text(readme.replace('"args": []', '"args": ["x"]'), encoding="utf-8")
-    done = subprocess.run([*generate, "--check"], capture_output=True, encoding="utf-8", check=False, timeout=120)
-    assert done.returncode == 1
-    assert "docs/reference/errors.md differs" in done.stderr
-    assert "docs/reference/old.md is not generated" in done.stderr
-    assert "examples/clients/zed/settings.json differs" in done.stderr
-    assert "README.md differs" in done.stderr
-    # Those that did not drift are not.
-    named = [line for line in done.stderr.splitlines() if " differs" in line or " is not generated" in line]
-    assert len(named) == 4
 
 
 # A path that only a checkout has.

@@ -79,27 +79,6 @@ def test_every_public_name_is_importable() -> None:
         _ = skillhub_mcp.no_such_name
 
 
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [
-        ("Project-URL: Homepage, https://skills.example.com\n", "https://skills.example.com"),
-        ("Project-URL: Changelog, https://skills.example.com/changes\n", "None"),
-    ],
-)
-def test_the_homepage_is_consistent(tmp_path: Path, written: str, told: str) -> None:
-    distribution = tmp_path / "skillhub_mcp-9.9.dist-info"
-    distribution.mkdir()
-    head = "Metadata-Version: 2.4\nName: skillhub-mcp\nVersion: 9.9\n"
-    (distribution / "METADATA").write_text(head + written, encoding="utf-8")
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from skillhub_mcp.version import homepage; print(homepage())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, encoding="utf-8", check=True, timeout=60
-    )
-    assert done.stdout.strip() == told
-
-
 def test_the_distribution_has_no_address_yet() -> None:
     """What has a public address is named; a repository of ours has none, so one of that name is somebody else's."""
     urls = dict(entry.split(", ", 1) for entry in metadata("skillhub-mcp").get_all("Project-URL") or ())
@@ -143,11 +122,3 @@ def test_no_module_of_the_working_directory_is_imported(words: list[str], tmp_pa
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False, timeout=60)
     assert done.stdout.startswith("{"), done.stderr
     assert not taken.exists(), taken.read_text(encoding="utf-8")
-
-
-def test_test_processes_use_the_tested_package(
-    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    # A tree that is not installed is tested with PYTHONPATH.
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert request.getfixturevalue("hub_environment")["PYTHONPATH"] == str(tmp_path)
