@@ -11,19 +11,16 @@ from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import TrustUnreadable
 from skillhub_mcp.policy.files import change_trust, trust_file
 from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustRecord, parse_trust, trust_text
-from skillhub_mcp.skills.model import Trust
 
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 
 
 def test_trust_is_for_one_directory_with_one_digest() -> None:
     record = NO_AGREEMENT.agreed("/repo", {"/repo/.agents/skills": ONE})
-    assert record.judge("/repo", "/repo/.agents/skills", ONE) is Trust.AGREED
-    assert record.judge("/repo", "/repo/.agents/skills", OTHER) is Trust.CHANGED
-    assert record.judge("/repo", "/repo/.agents/skills", None) is Trust.CHANGED
-    assert record.judge("/repo", "/repo/web/.agents/skills", ONE) is Trust.AWAITED
+    assert record.digest("/repo", "/repo/.agents/skills") == ONE
+    assert record.digest("/repo", "/repo/web/.agents/skills") is None
     # Another clone is another project.
-    assert record.judge("/clone", "/clone/.agents/skills", ONE) is Trust.AWAITED
+    assert record.digest("/clone", "/clone/.agents/skills") is None
 
 
 def test_agreements_accumulate_until_revoked() -> None:

@@ -76,8 +76,6 @@ class Choices:
 
 
 NO_CHOICES = Choices()
-
-
 _CHOICES = TypeAdapter(Choices)
 
 

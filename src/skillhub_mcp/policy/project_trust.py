@@ -60,9 +60,10 @@ class ProjectTrust:
     def _judge(self, root: SkillRoot, record: TrustRecord) -> Trust:
         if self._mode is TrustMode.ALL:
             return Trust.AGREED
-        if record.digest(root.within, root.path) is None:
+        trusted = record.digest(root.within, root.path)
+        if trusted is None:
             return Trust.AWAITED
-        return record.judge(root.within, root.path, self._digest(root))
+        return Trust.AGREED if self._digest(root) == trusted else Trust.CHANGED
 
     def _digest(self, root: SkillRoot) -> str | None:
         """Return the digest of the files of a root, or None if they cannot be read."""
@@ -126,7 +127,7 @@ def _rules_digest(project: str) -> str:
 
 
 def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
-    """Return what changes whenever `project_digest` may, and the latest change. Raises what that does."""
+    """Return a value that changes with `project_digest`, and the time of the last change in nanoseconds."""
     parts: list[str] = []
     latest = 0
     for directory, name in _directories(root):

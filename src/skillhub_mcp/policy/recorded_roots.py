@@ -63,8 +63,6 @@ class RecordedRoots:
 
 
 NO_RECORD = RecordedRoots()
-
-
 _RECORD = TypeAdapter(RecordedRoots)
 
 

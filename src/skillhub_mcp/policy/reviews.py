@@ -71,8 +71,6 @@ class Reviews:
 
 
 NO_REVIEWS = Reviews()
-
-
 _REVIEWS = TypeAdapter(Reviews)
 
 

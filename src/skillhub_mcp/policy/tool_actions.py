@@ -49,18 +49,10 @@ DENYING: Mapping[Action, frozenset[str]] = {
 ALLOWING: Mapping[Action, frozenset[str]] = {**DENYING, Action.RUN: frozenset(TOOLS[Action.RUN])}
 """The tools whose permission permits an action: to load a skill includes its files, not its commands."""
 
-# The answers of these tools depend on what their session was shown before, or on what its user agreed to.
+# The answers of these tools depend on what their session was shown before, or on the consent of its user.
 SESSION_TOOLS = (
-    "load_skill",
-    "read_skill_file",
-    "skill_load",
-    "context_inspect",
-    "agents_context",
-    "agents_resolve",
-    "agents_resume_diff",
-    "agents_read",
-    "Skill",
-    "run_skill_command",
+    *(tool for tools in TOOLS.values() for tool in tools),
+    *("context_inspect", "agents_context", "agents_resolve", "agents_resume_diff", "agents_read"),
 )
 
 

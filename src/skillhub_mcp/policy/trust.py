@@ -10,7 +10,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from skillhub_mcp._util.safe_json import absolute_path, format_text, read_format
-from skillhub_mcp.skills.model import Trust
 
 _FORMAT = 1
 _Path = Annotated[str, AfterValidator(absolute_path)]
@@ -39,13 +38,6 @@ class TrustRecord:
         """Return the trusted digest, or None."""
         return self.projects.get(project, {}).get(place)
 
-    def judge(self, project: str, place: str, digest: str | None) -> Trust:
-        """Return the trust in a place with that `digest`; None if it cannot be computed."""
-        agreed = self.digest(project, place)
-        if agreed is None:
-            return Trust.AWAITED
-        return Trust.AGREED if agreed == digest else Trust.CHANGED
-
     def agreed(self, project: str, digests: Mapping[str, str]) -> TrustRecord:
         """Return the record that also trusts each place of `digests`."""
         return TrustRecord({**self.projects, project: {**self.projects.get(project, {}), **digests}})
@@ -56,8 +48,6 @@ class TrustRecord:
 
 
 NO_AGREEMENT = TrustRecord()
-
-
 _RECORD = TypeAdapter(TrustRecord)
 
 
