@@ -48,7 +48,7 @@ _IN_BOTH = {
     **{f"tools-call-{kind}": 2 for kind in ("simple-text", "image", "audio", "embedded-resource", "mixed-content")},
     **{f"resources-{what}": 2 for what in ("read-text", "read-binary", "templates-read")},
     **{f"prompts-get-{kind}": 2 for kind in ("simple", "with-args", "embedded-resource", "with-image")},
-    "json-schema-2020-12": 6,
+    "json-schema-2020-12": 8,
 }
 _ASKING = {
     **dict.fromkeys(("basic-elicitation", "basic-sampling", "basic-list-roots", "request-state"), 3),
@@ -87,7 +87,6 @@ _NEEDS_TOOL = "only a tool of the suite's own can show it; see the same check on
 _NO_HOOK = (
     "the suite cannot change the lists of this server; tests/server/resources/test_list_changed.py shows the word"
 )
-_INLINED = "FastMCP puts references in place for clients that follow none; the hub's own schemas have none"
 _NO_RESUMPTION = "streams cannot be resumed: answers are short, and a client that lost one asks again"
 _TWINS = (
     "two sources hold a skill of one name, and both are served: their URIs tell them apart; `fixtures` has one source"
@@ -107,14 +106,6 @@ GAPS: Mapping[tuple[str, str, str], Mapping[str, str]] = {
     ("fixtures", MODERN, "server-stateless"): {
         "sep-2575-server-sends-prompts-list-changed-on-subscription": _NO_HOOK,
         "sep-2575-server-sends-tools-list-changed-on-subscription": _NO_HOOK,
-    },
-    ("fixtures", MODERN, "json-schema-2020-12"): {
-        "json-schema-2020-12-$defs": _INLINED,
-        "sep-2106-anchor-keyword-preserved": _INLINED,
-    },
-    ("fixtures", LEGACY, "json-schema-2020-12"): {
-        "json-schema-2020-12-$defs": _INLINED,
-        "sep-2106-anchor-keyword-preserved": _INLINED,
     },
     ("fixtures", LEGACY, "server-sse-polling"): {
         "server-sse-priming-event": _NO_RESUMPTION,

@@ -7,10 +7,9 @@ anything else sees it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import anyio.to_thread
 from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import ToolResult
@@ -87,21 +86,6 @@ def protocol_error(error: SkillHubError) -> MCPError:
     return MCPError(INVALID_PARAMS if invalid else JSONRPC_CODE, error_text(error), error_data(error))
 
 
-async def run_in_thread(function: Callable[[], T]) -> T:
-    """Return what `function` returns in a thread, for methods of the protocol without failed results.
-
-    Raises MCPError for whatever `function` raises.
-    """
-    try:
-        return await anyio.to_thread.run_sync(function)
-    except SkillHubError as error:
-        raise protocol_error(error) from error
-    except Exception as error:
-        # Clients of the 2025-11-25 protocol would be sent its text, which may hold paths of this machine.
-        log.exception("A request failed unexpectedly")
-        raise MCPError(INTERNAL_ERROR, "Internal server error") from error
-
-
 _SHOWN_NAME = 64
 _MAX_PROBLEMS = 8
 
@@ -115,17 +99,20 @@ class ErrorHandlingMiddleware(Middleware):
     async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         try:
             return await call_next(context)
+        except (MCPError, DisabledError, NotFoundError):
+            raise
         except ValidationError as error:
             # The SDK would answer "Invalid request parameters", and not name the parameter.
             raise protocol_error(_invalid(error)) from error
-        except (FastMCPError, SkillHubError) as error:
+        except Exception as error:
             # The results of these methods cannot report a failure, as those of tools can.
-            reported = known_cause(error)
-            if reported is not None:
+            if (reported := known_cause(error)) is not None:
                 raise protocol_error(reported) from error
-            if not isinstance(error, (DisabledError, NotFoundError)):
-                log.exception("%s failed unexpectedly", context.method)
-            raise
+            log.exception("%s failed unexpectedly", context.method)
+            if isinstance(error, FastMCPError):
+                raise
+            # Clients of the 2025-11-25 protocol would be sent its text, which may hold paths of this machine.
+            raise MCPError(INTERNAL_ERROR, "Internal server error") from error
 
     async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         try:

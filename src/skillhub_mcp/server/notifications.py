@@ -38,7 +38,6 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.publishing.uris import SCHEME
-from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
 from skillhub_mcp.server.middleware.sessions import is_stateless
 from skillhub_mcp.server.middleware_types import AnyRequest, Discover, Initialize, Next
 
@@ -167,7 +166,7 @@ class ChangeNotifier(Middleware):
         if self._closed:
             return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: request.request_id})
         wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:_MAX_SUBSCRIPTIONS]
-        readable = await self._readable(wanted)
+        readable = await self._readable(client, wanted)
         filtered = params.notifications.model_copy(update={"resource_subscriptions": list(readable)})
         stream = object()
         self._subscribed[stream] = set(readable)
@@ -179,31 +178,33 @@ class ChangeNotifier(Middleware):
     async def _subscribe(self, client: RequestContext, params: SubscribeRequestParams) -> dict[str, object]:
         uri = str(params.uri)
         if "\0" in uri:
-            raise protocol_error(InvalidArgument("uri", "contains a NUL character"))
-        if not await self._readable([uri]):
-            raise protocol_error(ResourceNotFound(uri, hint="call skills/list for the URIs of skills"))
+            raise InvalidArgument("uri", "contains a NUL character")
+        if not await self._readable(client, [uri]):
+            raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
         uris = self._subscribed.setdefault(client.session_id, set())
         if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
-            raise protocol_error(InvalidArgument("uri", "exceeds the maximum number of subscriptions"))
+            raise InvalidArgument("uri", "exceeds the maximum number of subscriptions")
         uris.add(uri)
         return {}
 
-    async def _readable(self, uris: Sequence[str]) -> Sequence[str]:
+    async def _readable(self, client: RequestContext, uris: Sequence[str]) -> Sequence[str]:
         """Return those of a caller's `uris` that they may read, and note the digests of their files."""
         files = [uri for uri in uris if uri.startswith(SCHEME)]
+        # Another resource, of a server that is built on this one, does not change.
+        others = [uri for uri in uris if uri not in files and await client.fastmcp.get_resource(uri)]
         if not files:
-            return []
+            return others
         # From now on the files are scanned, even if no tool has been called yet.
         self._hub.start()
-        digests = await run_in_thread(lambda: self._publisher.digests(files))
+        digests = await anyio.to_thread.run_sync(self._publisher.digests, files)
         readable = {uri: digest for uri, digest in digests.items() if digest is not None}
         # The subscribers of a file that is watched already were notified up to the digest that is there.
         watched = self._watched()
         self._digests |= {uri: digest for uri, digest in readable.items() if uri not in watched}
-        return list(readable)
+        return [*readable, *others]
 
     def _watched(self) -> set[str]:
-        return set().union(*self._subscribed.values())
+        return {uri for uris in self._subscribed.values() for uri in uris if uri.startswith(SCHEME)}
 
     def _scan_ended(self, is_other: bool) -> None:
         self._lists_changed = self._lists_changed or is_other

@@ -25,7 +25,6 @@ from skillhub_mcp.publishing import publisher as publishing
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher
 from skillhub_mcp.publishing.uris import TEMPLATE, build_uri, parse_uri
 from skillhub_mcp.sanitize import all_for_model, refuse_nul
-from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
 from skillhub_mcp.server.middleware.sessions import Sessions
 
 log = logging.getLogger(__name__)
@@ -64,18 +63,18 @@ class SkillsExtension(ServerExtension):
         )
 
     async def _list(self, _: _Context, params: mcp_types.PaginatedRequestParams | None) -> dict[str, Any]:
-        page = await run_in_thread(lambda: self._publisher.page(None if params is None else params.cursor))
+        page = await anyio.to_thread.run_sync(lambda: self._publisher.page(None if params is None else params.cursor))
         more = {} if page.cursor is None else {"nextCursor": page.cursor}
         return {"resultType": "complete", "skills": [_skill(skill) for skill in page.skills], **more, **self._caching}
 
     async def _get(self, _: _Context, params: UriParams) -> dict[str, Any]:
-        skill = await run_in_thread(lambda: self._publisher.skill(_checked(params.uri)))
+        skill = await anyio.to_thread.run_sync(lambda: self._publisher.skill(_checked(params.uri)))
         return {"resultType": "complete", "skill": _skill(skill), **self._caching}
 
     async def _children(self, _: _Context, params: UriParams) -> dict[str, Any]:
         if params.cursor is not None:
-            raise protocol_error(InvalidArgument("cursor", "comes from no earlier page: a directory is returned whole"))
-        children = await run_in_thread(lambda: self._publisher.children(_checked(params.uri)))
+            raise InvalidArgument("cursor", "comes from no earlier page: a directory is returned whole")
+        children = await anyio.to_thread.run_sync(lambda: self._publisher.children(_checked(params.uri)))
         return {"resultType": "complete", "resources": [_resource(child) for child in children], **self._caching}
 
 

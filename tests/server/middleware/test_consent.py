@@ -194,7 +194,7 @@ async def test_a_client_that_cannot_ask_gets_the_granting_command(
         said = await hub.call("load_skill", skill_name="alpha")
         assert "skillhub allow alpha" in said.text
         # The suggested line grants it without a restart.
-        await asyncio.to_thread(typed(way), environment, "allow", "alpha")
+        typed(way)(environment, "allow", "alpha")
         assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
 
@@ -319,7 +319,7 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
 
     async with reached(way, environment) as hub:
         assert codes(await tries(hub, "alpha")) == {None}
-        await asyncio.to_thread(typed(way), environment, "disable", "alpha")
+        typed(way)(environment, "disable", "alpha")
         said = await tries(hub, "alpha")
         assert codes(said) == {"SKILL_DISABLED"}
         assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
@@ -335,7 +335,7 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
     # The answer is kept after a restart.
     async with reached(way, environment) as hub:
         assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
-        await asyncio.to_thread(typed(way), environment, "enable", "alpha")
+        typed(way)(environment, "enable", "alpha")
         assert codes(await tries(hub, "alpha")) == {None}
         assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
 

@@ -113,23 +113,22 @@ async def test_a_disabled_or_denied_skill_is_sent_as_removed(
     rules = own_file("permissions.json")
     rules.write_text('{"permissions": {"others": "allow"}}', encoding="utf-8")
 
-    async def listed(client: mcp.Client, heard: asyncio.Queue[str]) -> list[str]:
-        assert await asyncio.wait_for(heard.get(), _LONG) == WORD
-        return [one.name for one in (await client.list_resources()).resources]
+    async def list_becomes(expected: list[str], client: mcp.Client, heard: asyncio.Queue[str]) -> None:
+        found: list[str] | None = None
+        while found != expected:
+            assert await asyncio.wait_for(heard.get(), _LONG) == WORD
+            found = [one.name for one in (await client.list_resources()).resources]
 
     with served(hub_environment) as url:
         async with listening(url, "auto") as modern, listening(url, "legacy") as legacy:
-            for client, _ in (modern, legacy):
-                assert len((await client.list_resources()).resources) == 1
-            for change, found in (
+            for change, expected in (
                 (lambda: command(hub_environment, "disable", "bird"), []),
                 (lambda: command(hub_environment, "enable", "bird"), ["bird"]),
                 (lambda: rules.write_text("no rules", encoding="utf-8"), []),
             ):
-                await asyncio.to_thread(change)
-                assert [await listed(*one) for one in (modern, legacy)] == [found, found]
-            assert legacy[1].empty()
-            assert modern[1].empty()
+                change()
+                await list_becomes(expected, *modern)
+                await list_becomes(expected, *legacy)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.middleware.client_project import offers_roots
 from skillhub_mcp.server.middleware_types import Discover, Initialize, ListTools, Next
-from skillhub_mcp.server.options import ServerOptions, Transport
+from skillhub_mcp.server.options import ServerOptions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
@@ -71,9 +71,8 @@ CONTEXT = (
 SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call Skill with its name."
 
 _MAX_BYTES = 2_048
-# A library that takes longer to read is described by its tools alone. A server over HTTP is started once for many
-# clients, and reads while it loads its index.
-_TIMEOUT_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
+# A library that takes longer to read is described by its tools alone.
+_TIMEOUT_SECONDS = 1.0
 
 
 class Introduction(Middleware):
@@ -138,7 +137,7 @@ class Introduction(Middleware):
         """Return the text for the current client: the opening alone if the skills are not available in time."""
         if self._options.card == "off" or not (self._promises_a_list or "core" in self._options.tools):
             return opening
-        timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
+        timeout = None if self._promises_a_list else _TIMEOUT_SECONDS
         with anyio.move_on_after(timeout):
             try:
                 # The thread has this request's context, so the hub knows the caller there.

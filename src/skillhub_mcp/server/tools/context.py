@@ -27,8 +27,7 @@ from skillhub_mcp.server.tools.results import MAX_NAME_CHARACTERS, MAX_QUERY_ARG
 
 SKILL_META_KEY = "io.skillhub/skill"
 
-_MAX_PAGE = 100
-_MAX_PAGE_BYTES = 32 * 1024
+_PAGE = 50
 _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 
 
@@ -61,17 +60,11 @@ class ContextTools:
         entries: list[SkillMetadata | SkillLoadError] = [*shown, *listing.errors]
         ids = [*(skill.id for skill in shown), *(skill_id(error.path) for error in listing.errors)]
         start = 0 if cursor is None else _start(cursor, ids)
-        skills: list[dict[str, object]] = []
-        errors: list[dict[str, object]] = []
-        size, end = 0, start
-        for entry in entries[start : start + _MAX_PAGE]:
-            fields = self._fields(entry) if isinstance(entry, SkillMetadata) else self._error(entry)
-            size += len(compact_json(fields).encode())
-            if size > _MAX_PAGE_BYTES and end > start:
-                break
-            (skills if isinstance(entry, SkillMetadata) else errors).append(fields)
-            end += 1
-        result: dict[str, object] = {"skills": skills, "errors": errors}
+        page, end = entries[start : start + _PAGE], start + _PAGE
+        result: dict[str, object] = {
+            "skills": [self._fields(one) for one in page if isinstance(one, SkillMetadata)],
+            "errors": [self._error(one) for one in page if isinstance(one, SkillLoadError)],
+        }
         if end < len(entries):
             result["next_cursor"] = f"{end}.{ids[end - 1]}"
         return ToolResult(content=compact_json(result))
