@@ -482,7 +482,7 @@ def test_many_single_changes_are_compacted(db: Path, skills_dir: Path, write_ski
     assert len(found(live, "walruses")) == 25
     state = live.writer.state()
     assert state is not None
-    assert live.writer.store(state.table).unmerged() <= 20
+    assert live.writer.open_table(state).unmerged() <= 20
 
 
 @pytest.mark.parametrize("starts", [False, True], ids=["skillhub index", "a server that starts"])

@@ -22,14 +22,14 @@ def test_at_rest_rows_are_merged_and_replaced_versions_removed(tmp_path: Path, m
         return {name for name in os.listdir(tmp_path / "db" / "skills.lance" / "_versions") if "manifest" in name}
 
     changed = table.update(first.version, [rows_table([row(make_skill("one", "Other."))], first.schema)], removed=[])
-    assert table.unmerged() == 1
+    assert changed.unmerged() == 1
     assert table.tidy(changed.version) is None
     assert {manifest_name(first.version), manifest_name(changed.version)} <= versions()
     time.sleep(1.2)
     monkeypatch.setattr(store, "KEPT_SECONDS", 1.0)
     merged = table.tidy(changed.version)
     assert merged is not None
-    assert table.unmerged() == 0
+    assert merged.unmerged() == 0
     # Its readers learn of the merged version only now.
     assert manifest_name(changed.version) in versions()
     time.sleep(1.2)

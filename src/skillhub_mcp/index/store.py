@@ -27,7 +27,7 @@ from skillhub_mcp.index.lance import (
     is_in,
     run,
 )
-from skillhub_mcp.index.schema import TERMS_INDEX, indexes, vector_fields
+from skillhub_mcp.index.schema import indexes, vector_fields
 from skillhub_mcp.index.table import TableVersion
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class Store:
 
     def open(self, version: int, *, created_as: str | None = None) -> TableVersion:
         """Return a version. With `created_as`, a table with another id counts as damaged: it is another one."""
-        opened = run(self._open(version))
+        opened = run(self._opened(version))
         if created_as is not None and opened.table_id != created_as:
             raise IndexDamaged("another table has its name")
         return opened
 
-    async def _open(self, version: int | None) -> TableVersion:
+    async def _opened(self, version: int) -> TableVersion:
         table = await (await self._connected()).open_table(self.name, version=version)
-        return TableVersion(table, await table.schema(), await table.version())
+        return TableVersion(table, await table.schema(), version)
 
     def rebuild(self, pieces: Callable[[Any], Iterable[Any]], schema: Any) -> TableVersion:
         """Write a new table in place of the old one, whose versions its readers keep, and return its version.
@@ -97,7 +97,7 @@ class Store:
     async def _indexed(self, table: Any) -> TableVersion:
         for name, (column, config) in indexes().items():
             await table.create_index(column, config=config, name=name)
-        return await self._open(await table.version())
+        return await _pinned(table)
 
     def update(self, committed: int, pieces: Iterable[Any], *, removed: Collection[str]) -> TableVersion:
         """Write changed rows, remove those with some keys, and return the new version."""
@@ -107,7 +107,7 @@ class Store:
             run(merge.execute(piece, on_bad_vectors="null"))
         for keys in chunks(sorted(removed)):
             run(table.delete(is_in("path", keys)))
-        return run(self._open(run(table.version())))
+        return run(_pinned(table))
 
     @blocking
     async def add_vectors(
@@ -124,7 +124,7 @@ class Store:
         rows = [{"path": key, "embedded_hash": hashes[key], "vector": vector} for key, vector in vectors.items()]
         written = pa.Table.from_pylist(rows, schema=pa.schema([schema.field("path"), *fields]))
         await table.merge_insert("path").when_matched_update_all().execute(written)
-        return await self._open(await table.version())
+        return await _pinned(table)
 
     async def _begun_at(self, committed: int) -> Any:
         """Return the table to write to, as it was committed."""
@@ -133,15 +133,6 @@ class Store:
             await table.checkout(committed)
             await table.restore()
         return table
-
-    @blocking
-    async def unmerged(self) -> int:
-        """Return how many rows are not in the full-text index yet."""
-        table = await (await self._connected()).open_table(self.name)
-        stats = await table.index_stats(TERMS_INDEX)
-        if stats is None:
-            raise IndexDamaged("the full-text index is missing")
-        return int(stats.num_unindexed_rows)
 
     @blocking
     async def merge(
@@ -153,7 +144,7 @@ class Store:
         """
         table = await self._begun_at(committed)
         await table.optimize(cleanup_older_than=older_than, delete_unverified=all_files)
-        return await self._open(await table.version())
+        return await _pinned(table)
 
     def tidy(self, committed: int) -> TableVersion | None:
         """Merge rows into the indexes and remove old versions, at rest or if there are many; return the new version.
@@ -164,7 +155,7 @@ class Store:
         if self._connection is None and removable <= MANY:
             # A server without a search does not load LanceDB for so little.
             return None
-        much = max(self.unmerged(), removable)
+        much = max(self.open(committed).unmerged(), removable)
         if much <= 0 or (much <= MANY and not at_rest):
             return None
         # Twice: the second time merges what the first has written.
@@ -207,6 +198,13 @@ class Store:
     @property
     def _directory(self) -> str:
         return os.path.join(self.db_path, f"{self.name}.lance")
+
+
+async def _pinned(table: Any) -> TableVersion:
+    """Return the present version of a table that was written; nothing is written by way of it any more."""
+    version = await table.version()
+    await table.checkout(version)
+    return TableVersion(table, await table.schema(), version)
 
 
 def manifest_name(version: int) -> str:

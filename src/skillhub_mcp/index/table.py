@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import FIELDS, HEADER, SkillTerms, stored_terms
 from skillhub_mcp.index.lance import IndexDamaged, blocking, chunks, is_in, run
-from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TEXT_FIELDS
+from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TERMS_INDEX, TEXT_FIELDS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -182,6 +182,14 @@ class TableVersion:
             read.column("features").to_pylist(),
             vectors,
         )
+
+    @blocking
+    async def unmerged(self) -> int:
+        """Return how many rows are not in the full-text index yet."""
+        stats = await self._table.index_stats(TERMS_INDEX)
+        if stats is None:
+            raise IndexDamaged("the full-text index is missing")
+        return int(stats.num_unindexed_rows)
 
     @blocking
     async def match_fields(self, words: str, *, limit: int) -> list[str]:

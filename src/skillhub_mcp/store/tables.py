@@ -397,7 +397,7 @@ class PublicationTables:
         with self._errors(SKILLS):
             if older_than is not None:
                 return self._skills.merge(version.version, older_than=older_than)
-            return self._skills.merge(version.version) if self._skills.unmerged() > MANY else version
+            return self._skills.merge(version.version) if version.unmerged() > MANY else version
 
     # files
 
