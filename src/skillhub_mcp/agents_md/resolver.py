@@ -74,7 +74,7 @@ class AgentsResolver:
         if directory is None:
             return ResolvedAgents()
         self._mark_loaded(own)
-        found = self._find(self._chain_to(directory))
+        found = self._find(find_project(directory, root=self.project.root).chain)
         return ResolvedAgents(files=self._known.take_unknown(found, most=self._config.resolver.maxFilesPerResolve))
 
     def is_inside(self, target: str) -> bool:
@@ -150,13 +150,6 @@ class AgentsResolver:
         if not is_within(directory, self.project.root):
             return None, None
         return directory, directory if is_own else None
-
-    def _chain_to(self, directory: str) -> tuple[str, ...]:
-        """Return the directories from the root down to `directory`."""
-        chain = [directory]
-        while chain[0] != self.project.root:
-            chain.insert(0, os.path.dirname(chain[0]))
-        return tuple(chain)
 
     def _find_project(self, cwd: str | None, home: str) -> Project:
         if cwd is None:

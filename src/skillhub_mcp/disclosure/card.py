@@ -346,14 +346,12 @@ def _skills(count: int) -> str:
 
 SEPARATOR = "\n\n"
 
-WriteList = Callable[[Sequence[CatalogueEntry], Budget], Rendered]
-
 
 def list_and_card(
     entries: Mapping[str, CatalogueEntry],
     skills: Sequence[Skill],
     context: CardContext,
-    write_list: WriteList,
+    write_list: Callable[[Sequence[CatalogueEntry], Budget], Rendered],
     *,
     max_bytes: int,
 ) -> str:

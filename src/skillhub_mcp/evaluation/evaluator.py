@@ -41,7 +41,19 @@ def evaluate(
             found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
         return EngineAnswer(found, answer.confident, answer.hits[0].score if answer.hits else 0.0)
 
-    reports = [_evaluate_engine("skillhub", search_hub, queries, relevant, progress)]
+    def measure(name: str, engine: Engine) -> Report:
+        for query in queries[:_WARMUP_QUERIES]:
+            engine(query.text)
+        answers = []
+        for number, query in enumerate(queries):
+            progress(name, number, len(queries))
+            start = time.perf_counter()
+            answer = engine(query.text)
+            answers.append((answer, time.perf_counter() - start))
+        progress(name, len(queries), len(queries))
+        return build_report(name, queries, relevant, answers)
+
+    reports = [measure("skillhub", search_hub)]
     if not baselines:
         return reports
     view = hub.refresh()
@@ -50,26 +62,5 @@ def evaluate(
             "There is no index to evaluate the baselines on", hint="run skillhub --reindex"
         )
     among = frozenset(skill.directory for skill in hub.skills() if not skill.disable_model_invocation)
-    for name in baselines:
-        engine = make_baseline(name, view.index, among, embedder)
-        reports.append(_evaluate_engine(name, engine, queries, relevant, progress))
-    return reports
-
-
-def _evaluate_engine(
-    name: str,
-    engine: Engine,
-    queries: Sequence[JudgedQuery],
-    relevant: Sequence[frozenset[str]],
-    progress: ProgressCallback,
-) -> Report:
-    for query in queries[:_WARMUP_QUERIES]:
-        engine(query.text)
-    answers = []
-    for number, query in enumerate(queries):
-        progress(name, number, len(queries))
-        start = time.perf_counter()
-        answer = engine(query.text)
-        answers.append((answer, time.perf_counter() - start))
-    progress(name, len(queries), len(queries))
-    return build_report(name, queries, relevant, answers)
+    engines = ((name, make_baseline(name, view.index, among, embedder)) for name in baselines)
+    return [*reports, *(measure(*one) for one in engines)]
