@@ -1,4 +1,4 @@
-"""What every test may use: a builder of skills, a clean environment, and the corpus where it is there."""
+"""Shared fixtures: a builder of skills, a clean environment, and the corpus of real skills if present."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import settings
 
 from skillhub_mcp.settings import SETTINGS
 
-# Time limits are for benchmarks: a busy machine must not fail a property. Every run tries the same examples, so that a
-# change is judged by what it changed; others are looked for with --hypothesis-profile=explore.
+# No time limits: a busy machine must not fail a property. Every run tries the same examples, so that only the change is
+# judged; --hypothesis-profile=explore looks for others.
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile("repeatable")
@@ -24,15 +24,15 @@ SkillWriter = Callable[..., Path]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """With `-n auto`, two workers a core: the tests wait for processes, servers and time limits half of their time."""
+    """With `-n auto`, use two workers a core: the tests wait for processes and servers half of their time."""
     return 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Each worker begins to read the tests at another place, so that most files were compiled by one of the others.
+    """Collect from a different place in each worker, so that most files were already compiled by another one.
 
-    What is compiled for one is kept for all (but with PYTHONDONTWRITEBYTECODE): half of the reading goes into that.
+    Compiling takes half of the collection, and is shared unless PYTHONDONTWRITEBYTECODE is set.
     """
     worker = getattr(session.config, "workerinput", None)
     if worker is None or session.config.args != session.config.getini("testpaths"):
@@ -45,18 +45,18 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Wherever it began, each worker has the same order: of one file what pytest says, and files by their paths."""
+    """Give all workers the same order: files by path, and tests as pytest orders them."""
     items.sort(key=lambda item: item.path)
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No setting of the person who runs the tests reaches them, and nothing is written to their home."""
+    """Hide the settings and the home of the user who runs the tests."""
     for setting in SETTINGS:
         for name in (setting.name, *setting.aliases):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    # A service or a container sets neither; a person's shell sets all of them.
+    # Users' shells set these; services and containers do not.
     monkeypatch.setenv("TERM", "xterm")
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PAGER", "LESS", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
@@ -73,7 +73,7 @@ def skills_dir(tmp_path: Path) -> Path:
 
 
 def put_file(path: Path, content: str | bytes) -> None:
-    """Write a file in one step, so that a running server never finds it empty."""
+    """Write a file atomically, so that a running server never reads an empty one."""
     data = content.encode() if isinstance(content, str) else content
     if path.is_symlink():
         path.write_bytes(data)
@@ -85,7 +85,7 @@ def put_file(path: Path, content: str | bytes) -> None:
 
 
 def switch(link: Path, target: Path) -> None:
-    """Point a link to another directory in one step, as deployments do."""
+    """Point a link to another directory atomically, as deployments do."""
     new = link.with_name(f".{link.name}.new")
     new.symlink_to(target)
     new.replace(link)
@@ -130,9 +130,9 @@ def write_skill(skills_dir: Path) -> SkillWriter:
 
 
 def own_file(name: str) -> Path:
-    """Return the path of a file of the person's own, below a directory that exists.
+    """Return the path of a file in the user's ~/.skillhub, which is created.
 
-    Not for a fixture of a module, which has the home of the person who runs the tests.
+    Not for module fixtures: they see the home of the user who runs the tests.
     """
     path = Path(os.environ["HOME"], ".skillhub", name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,12 +140,12 @@ def own_file(name: str) -> Path:
 
 
 def own_rules(path: str | Path) -> dict[str, str]:
-    """Let the person's rules be the file at `path`, and return no variable."""
+    """Use the file at `path` as the user's rules; returns no variables."""
     return _linked("permissions.json", path)
 
 
 def own_choices(path: str | Path) -> dict[str, str]:
-    """Let the person's choices be the file at `path`, and return no variable."""
+    """Use the file at `path` as the user's choices; returns no variables."""
     return _linked("choices.json", path)
 
 
@@ -158,7 +158,7 @@ def _linked(name: str, path: str | Path) -> dict[str, str]:
 
 @pytest.fixture
 def make_deep(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
-    """Make directories in each other in one that is there, more than Python has calls on its stack."""
+    """Create nested directories deeper than Python's recursion limit."""
 
     def make(directory: Path) -> None:
         here = os.open(directory, os.O_RDONLY)
@@ -182,18 +182,18 @@ def hub_environment(tmp_path: Path, skills_dir: Path) -> dict[str, str]:
         "HOME": os.environ["HOME"],
         "SKILLS_DIR": str(skills_dir),
         "DB_PATH": str(tmp_path / "db" / "skills.lancedb"),
-        # Word vectors are installed for the tests of them; the others are quicker without.
+        # Word vectors are installed, but make other tests slower.
         "EMBEDDING_PROVIDER": "none",
         "PYTHONWARNDEFAULTENCODING": "1",
-        # Where it says which package is tested, the processes of a test are of that package too.
+        # Processes of a test use the same package as the test.
         **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     }
 
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """The real skills that lie beside the project on the machines of its founders."""
-    # A skill has the path that was configured, and the tests of the corpus look for real ones.
+    """The directory of real skills that some machines have beside the project."""
+    # Skills keep the configured path, and the tests of the corpus compare real ones.
     directory = (Path(__file__).parents[2] / "shared").resolve() / "corpus" / "skills"
     if not directory.is_dir():
         pytest.skip("the corpus of real skills is not beside this checkout")

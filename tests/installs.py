@@ -1,8 +1,7 @@
-"""What do the slow tests need from npm and PyPI, and where is it kept between runs?
+"""Install what conformance tests need from npm and PyPI, once for all checkouts.
 
-In one cache directory of the person's, so that what was fetched once serves every checkout: CONFORMANCE_CACHE, else
-`skillhub-conformance` below XDG_CACHE_HOME or ~/.cache. Where something cannot be had the tests skip and say why; with
-SKILLHUB_REQUIRE_CONFORMANCE=1, as the gate has it, they fail.
+The cache is CONFORMANCE_CACHE, else `skillhub-conformance` in XDG_CACHE_HOME or ~/.cache. If something cannot be
+installed, tests are skipped with the reason; with SKILLHUB_REQUIRE_CONFORMANCE=1, as in the gate, they fail.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import NoReturn
 import pytest
 from filelock import FileLock
 
-# As they are when this is imported: tests change HOME, and npm and pip are configured there.
+# Copied on import: tests change HOME, where npm and pip are configured.
 _ENVIRONMENT = dict(os.environ)
 _CACHE = Path(
     _ENVIRONMENT.get("CONFORMANCE_CACHE")
@@ -29,7 +28,7 @@ _CACHE = Path(
 )
 _REQUIRED = _ENVIRONMENT.get("SKILLHUB_REQUIRE_CONFORMANCE") == "1"
 
-# The suite needs it; a machine that has an older one gets this one from npm.
+# The suite needs this major version; machines with an older one get it from npm.
 _NODE_MAJOR, _NODE = 22, "22.23.3"
 
 
@@ -51,15 +50,15 @@ def node() -> Path:
 
 @functools.cache
 def npm_packages(manifest: Path) -> Path:
-    """Return the `node_modules` that holds what the package.json at `manifest` pins, or skip the test."""
+    """Return the `node_modules` with the packages that `manifest`, a package.json, pins, or skip the test."""
     return _npm(manifest.parent.name, manifest.read_text(encoding="utf-8"))
 
 
 @functools.cache
 def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> Path:
-    """Return the Python of an environment that holds what `requirements` pins, or skip the test."""
+    """Return the Python of an environment with the packages that `requirements` pins, or skip the test."""
     if sys.version_info < at_least:
-        # Nothing is missing on this machine, so the gate does not fail for it.
+        # Not a failure of the gate: nothing is missing on this machine.
         pytest.skip(f"{requirements.stem} needs Python {at_least[0]}.{at_least[1]}")
     folder = _CACHE / f"python{sys.version_info.major}.{sys.version_info.minor}" / requirements.stem
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
@@ -79,7 +78,7 @@ def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> P
 
 
 def uv() -> tuple[str, dict[str, str]]:
-    """Return uv, and the environment in which it was configured here; or skip the test."""
+    """Return uv and the environment that configures it, or skip the test."""
     found = _uv()
     if found is None:
         _unavailable("uv is not installed here")
@@ -87,9 +86,9 @@ def uv() -> tuple[str, dict[str, str]]:
 
 
 def uv_project(project: Path) -> tuple[str, dict[str, str]]:
-    """Install what the uv project in a directory requires, or skip the test.
+    """Install the requirements of the uv project in a directory, or skip the test.
 
-    Return uv, and an environment in which it runs the project without the network.
+    Return uv, and an environment in which it runs the project offline.
     """
     found, environment = uv()
     _run([found, "sync", "--quiet", "--python", sys.executable], cwd=project)
@@ -97,7 +96,7 @@ def uv_project(project: Path) -> tuple[str, dict[str, str]]:
 
 
 def built_wheel(project: Path, folder: Path) -> Path:
-    """Return the wheel of a project as its own build backend makes it, in `folder`; or skip the test."""
+    """Build the wheel of a project in `folder` with its own build backend, or skip the test."""
     found, _ = uv()
     _run([found, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(project)])
     (wheel,) = folder.glob("*.whl")
