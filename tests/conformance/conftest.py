@@ -1,4 +1,4 @@
-"""The servers for the conformance tests, started once for all the tests of a file."""
+"""The servers for the conformance tests, started once a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.server.sessions import COMMAND, http_server
 
 _FIXTURES = Path(__file__).with_name("fixture_server.py")
 
-# As a person starts it; with every set of tools, and so with prompts; and the same with the suite's own components.
+# As users start it; with every set of tools, and so with prompts; and the same with the suite's own components.
 COMMANDS = {"hub": COMMAND, "full": COMMAND, "fixtures": (sys.executable, str(_FIXTURES))}
 FULL = {"SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
 SETTINGS: Mapping[str, Mapping[str, str]] = {
@@ -34,7 +34,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def address(library: Mapping[str, str]) -> Iterator[Callable[[str], str]]:
-    """The address of one of these servers, which is started when it is first asked for."""
+    """The address of one of these servers, which is started on first use."""
     with ExitStack() as running:
 
         @functools.cache
@@ -48,6 +48,6 @@ def address(library: Mapping[str, str]) -> Iterator[Callable[[str], str]]:
 
 
 async def _warm(url: str) -> None:
-    """Have a question answered: the suite gives some answers half a second, and the first search loads the index."""
+    """Search once, which loads the index: the suite waits half a second for some answers."""
     async with mcp.Client(url) as client:
         await client.call_tool("search_skills", {"query": "pdf"})

@@ -1,8 +1,8 @@
 """The tools, resources and prompts that the official suite calls by name, on the hub's own server.
 
-The suite proves most of the protocol through components that it names itself. They are registered on the server that
-`make_server` builds, beside the hub's, so that what is tested is the hub's own stack: its middlewares, its sessions,
-its HTTP. Run as a program it serves over HTTP on a free port, as `skillhub --transport http --port 0` does.
+The suite tests most of the protocol through components with fixed names. They are registered on the server of
+`make_server`, beside the hub's, so that the hub's own middleware, sessions and HTTP are tested. Run as a program it
+serves over HTTP on a free port, as `skillhub --transport http --port 0` does.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _SCHEMA_2020_12 = {
 
 
 def add_fixtures(server: FastMCP) -> None:
-    """Register what the suite asks for on `server`."""
+    """Register the components of the suite on `server`."""
     _add_content_tools(server)
     _add_talking_tools(server)
     _add_elicitation_tools(server)
@@ -223,7 +223,7 @@ _NAME = _form("What is your name?", name="string")
 def _asked(
     ctx: Context, requests: mcp_types.InputRequests, state: str | None = None
 ) -> mcp_types.InputRequiredResult | None:
-    """Return the question, or None once it is answered: with all its keys, and in the state that it was put in."""
+    """Return the question, or None once all its keys are answered in the state in which it was asked."""
     replies = ctx.input_responses or {}
     if set(requests) <= set(replies) and ctx.request_state == state:
         return None

@@ -1,4 +1,4 @@
-"""The command line of the MCP Inspector, one method per run."""
+"""The command line of the MCP Inspector: one method a run."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _LONGEST_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """How a run ended: the Inspector's exit code, what it printed for a program, and what it said beside that."""
+class Outcome:
+    """The exit code and the output of one run."""
 
     exit_code: int
-    printed: str
-    said: str
+    stdout: str
+    stderr: str
 
     @property
     def result(self) -> Any:
-        """The result of the one method that was called."""
+        """The result of the method."""
         assert self.exit_code == 0, self
-        return json.loads(self.printed)["result"]
+        return json.loads(self.stdout)["result"]
 
 
-def inspect(home: Path, target: Sequence[str], mode: str, method: str, *arguments: str) -> Shown:
-    """Call `method` of the server that `target` names in the Inspector's options, with `home` as its home directory.
+def inspect(home: Path, target: Sequence[str], mode: str, method: str, *arguments: str) -> Outcome:
+    """Call `method` of the server in `target`, the Inspector's options, with `home` as its home directory.
 
-    Skips the test where the Inspector cannot be had.
+    Skips the test if the Inspector cannot be installed.
     """
     modules = installs.npm_packages(Path(__file__).with_name("package.json"))
     program = modules / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
@@ -45,11 +45,11 @@ def inspect(home: Path, target: Sequence[str], mode: str, method: str, *argument
         check=False,
         timeout=_LONGEST_SECONDS,
     )
-    return Shown(done.returncode, done.stdout, done.stderr)
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def over_http(url: str) -> tuple[str, ...]:
-    """Return the options for a server that listens at `url`."""
+    """Return the options for a server at `url`."""
     return ("--server-url", url, "--transport", "http")
 
 

@@ -1,11 +1,11 @@
-"""A library of skills as they are found in the wild, for conformance: whole ones, broken ones, and two of one name."""
+"""A library of skills as found in the wild, for conformance: valid ones, broken ones, and two with one name."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# More than fit on a page of a list.
+# More than fit on a page of results.
 _PLAIN = 110
 
 FIRST = "a-first-skill"
@@ -32,7 +32,7 @@ def write_library(root: Path) -> dict[str, str]:
             "scripts/run.py": b"print('run')\n",
             "assets/logo.png": b"\x89PNG\r\n\x1a\n" + _EVERY_BYTE,
             "empty.txt": b"",
-            # Not for clients: the manifest must leave it out, and what it lists must be what is there to read.
+            # Not for clients: the manifest must omit it, and list every other file.
             ".env": b"SECRET=1\n",
         },
     )

@@ -1,4 +1,4 @@
-"""`npx skills`, the other program that installs skills and keeps skills-lock.json: one command of it per run."""
+"""`npx skills`, the other program that installs skills and writes skills-lock.json: one command a run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LONGEST_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class NpxSkills:
-    """The program in a project, with a home directory of its own, which tells nobody what it does."""
+    """The program in a project, with its own home directory and without telemetry."""
 
     project: Path
     home: Path
 
     def run(self, *arguments: str) -> str:
-        """Run a command, which succeeds, and return what it says. Skips the test where the program cannot be had."""
+        """Run a command that succeeds and return its output. Skips the test if the program cannot be installed."""
         modules = installs.npm_packages(Path(__file__).with_name("package.json"))
         node = installs.node()
         done = subprocess.run(

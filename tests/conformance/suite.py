@@ -1,4 +1,4 @@
-"""The official conformance suite: runs it against a server and reads its checks, one by one."""
+"""The official conformance suite: run against a server, with the result of each check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESULTS = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one scenario found: how many checks passed, and the others by their ids, each with status and message."""
+    """The result of a scenario: how many checks passed, and the status and message of the others by id."""
 
     passed: int
     others: Mapping[str, str]
@@ -41,12 +41,12 @@ class Suite:
     package: Path
 
     def required(self, url: str, revision: str) -> dict[str, Verdict]:
-        """Run every scenario that `revision` requires or reports, and return what each found."""
+        """Run every scenario that `revision` requires or reports, and return the results."""
         return self._run("--url", url, "--requirements", revision)
 
     def skills(self, url: str, scenario: str) -> Verdict:
         """Run one scenario of the Skills extension."""
-        # It belongs to no revision, and would be left out without being asked for by force.
+        # It belongs to no revision, and is skipped unless forced.
         return self._run("--url", url, "--scenario", scenario, "--spec-version", MODERN, "--force")[scenario]
 
     def scenarios(self) -> list[str]:
@@ -82,7 +82,7 @@ def _verdicts(directory: Path) -> Iterator[tuple[str, Verdict]]:
                 {
                     check["id"]: f"{check['status']}: {check.get('errorMessage') or check['description']}"
                     for check in checks
-                    # What the suite merely notes is neither passed nor failed.
+                    # Notes of the suite neither pass nor fail.
                     if check["status"] not in {"SUCCESS", "INFO"}
                 },
             ),

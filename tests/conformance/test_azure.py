@@ -1,4 +1,4 @@
-"""Publications in Azure's Blob Storage, as Microsoft's own emulator speaks it: what S3 has to do holds there, too."""
+"""Publications in Azure's Blob Storage, with Microsoft's emulator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skillhub_mcp.store.tables import Target, open_target
 
 pytestmark = pytest.mark.conformance
 
-# The emulator's, which everybody knows.
+# The emulator's public account.
 _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 _VERSION = "2021-08-06"
@@ -33,7 +33,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the emulator, which keeps nothing and tells nobody that it runs."""
+    """The address of the emulator, in memory and without telemetry."""
     modules = installs.npm_packages(Path(__file__).parent / "azurite" / "package.json")
     script = modules / "azurite" / "dist" / "src" / "blob" / "main.js"
     arguments = ["--blobPort", "0", "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck"]
@@ -45,11 +45,11 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         encoding="utf-8",
     ) as process:
         assert process.stdout is not None
-        told = ""
-        while (found := re.search(r"successfully listens on (\S+)", told)) is None:
+        output = ""
+        while (found := re.search(r"successfully listens on (\S+)", output)) is None:
             line = process.stdout.readline()
-            assert line, told
-            told += line
+            assert line, output
+            output += line
         yield f"{found[1]}/{_ACCOUNT}"
         process.kill()
 
@@ -58,18 +58,16 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def container(endpoint: str) -> Target:
     """An empty container, with a prefix in it."""
     name = f"container-{next(_numbers)}"
-    said = {
+    headers = {
         "Content-Type": "application/octet-stream",
         "x-ms-date": email.utils.formatdate(usegmt=True),
         "x-ms-version": _VERSION,
     }
-    of_azure = "".join(f"{key}:{value}\n" for key, value in said.items() if key.startswith("x-ms-"))
-    signed = (
-        f"PUT\n\n\n\n\n{said['Content-Type']}\n\n\n\n\n\n\n{of_azure}/{_ACCOUNT}/{_ACCOUNT}/{name}\nrestype:container"
-    )
+    of_azure = "".join(f"{key}:{value}\n" for key, value in headers.items() if key.startswith("x-ms-"))
+    signed = f"PUT\n\n\n\n\n{headers['Content-Type']}\n\n\n\n\n\n\n{of_azure}/{_ACCOUNT}/{_ACCOUNT}/{name}\nrestype:container"
     signature = base64.b64encode(hmac.new(base64.b64decode(_KEY), signed.encode(), hashlib.sha256).digest()).decode()
-    said["Authorization"] = f"SharedKey {_ACCOUNT}:{signature}"
-    request = Request(f"{endpoint}/{name}?restype=container", data=b"", headers=said, method="PUT")
+    headers["Authorization"] = f"SharedKey {_ACCOUNT}:{signature}"
+    request = Request(f"{endpoint}/{name}?restype=container", data=b"", headers=headers, method="PUT")
     urlopen(request, timeout=10).close()
     options = {
         "azure_storage_account_name": _ACCOUNT,
@@ -92,8 +90,8 @@ def test_a_replica_serves_what_was_published(
     options = ",".join(f"{key}={value}" for key, value in container.options.items())
     publisher = {**hub_environment, "SKILLHUB_STORAGE_OPTIONS": options}
     write_skill("walrus", "Feeds the walrus.")
-    told = command(publisher, "publish", container.name)
-    assert _KEY not in told
+    output = command(publisher, "publish", container.name)
+    assert _KEY not in output
     replica = {
         **publisher,
         "DB_PATH": container.name,

@@ -1,4 +1,4 @@
-"""What the container image is built by does what it says, and the manifests fit the schemas of Kubernetes."""
+"""The steps of the container image work, and the manifests fit the schemas of Kubernetes."""
 
 from __future__ import annotations
 

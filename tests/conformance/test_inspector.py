@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.conftest import FULL
-from tests.conformance.inspector import Shown, inspect, over_http, over_stdio
+from tests.conformance.inspector import Outcome, inspect, over_http, over_stdio
 from tests.conformance.library import COUNT, FIRST, FIRST_BODY, FIRST_SKILL
 from tests.server.sessions import COMMAND
 
@@ -23,7 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("inspector")
 
 
-Call = Callable[..., Shown]
+Call = Callable[..., Outcome]
 
 # Each protocol version over each transport at least once.
 HTTP, STDIO = "http", "stdio"
@@ -48,15 +48,15 @@ def test_tool_schemas_are_portable(call: Call) -> None:
 
 @pytest.mark.parametrize(("transport", "mode"), WAYS)
 def test_a_tool_is_called(call: Call) -> None:
-    shown = call("tools/call", "--tool-name", "load_skill", "--tool-arg", f"skill_name={FIRST}")
-    assert json.loads(shown.result["content"][0]["text"])["instructions"] == FIRST_BODY
+    outcome = call("tools/call", "--tool-name", "load_skill", "--tool-arg", f"skill_name={FIRST}")
+    assert json.loads(outcome.result["content"][0]["text"])["instructions"] == FIRST_BODY
 
 
 @the_other_two
 def test_a_failed_call_is_a_tool_error(call: Call) -> None:
-    shown = call("tools/call", "--tool-name", "load_skill", "--tool-arg", "skill_name=nope")
-    assert shown.exit_code == 5  # what the Inspector keeps for isError
-    assert "SKILL_NOT_FOUND: No skill is named 'nope'." in shown.printed
+    outcome = call("tools/call", "--tool-name", "load_skill", "--tool-arg", "skill_name=nope")
+    assert outcome.exit_code == 5  # what the Inspector keeps for isError
+    assert "SKILL_NOT_FOUND: No skill is named 'nope'." in outcome.stdout
 
 
 @one_each
@@ -75,9 +75,9 @@ def test_a_prompt_is_returned(call: Call) -> None:
 
 @pytest.mark.parametrize(("transport", "mode"), WAYS[:1])
 def test_every_file_has_the_digest_that_is_listed(call: Call) -> None:
-    shown = call("skills/list", "--verify", "--require-digests")
-    assert shown.exit_code == 0, shown
-    reports = [json.loads(line) for line in shown.printed.splitlines()]
+    outcome = call("skills/list", "--verify", "--require-digests")
+    assert outcome.exit_code == 0, outcome
+    reports = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert len(reports) == COUNT
     assert {report["outcome"] for report in reports} == {"verified"}
     first = next(report for report in reports if report["uri"] == URI)
