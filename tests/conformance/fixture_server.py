@@ -136,8 +136,8 @@ class _WithSchema(Tool):
 def _add_talking_tools(server: FastMCP) -> None:
     @_tool(server)
     async def test_tool_with_logging(ctx: Context) -> str:
-        for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-            await ctx.info(said)
+        for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+            await ctx.info(message)
         return "done"
 
     @_tool(server)
@@ -154,8 +154,8 @@ def _add_talking_tools(server: FastMCP) -> None:
     @_tool(server)
     async def test_sampling(prompt: str, ctx: Context) -> str:
         message = mcp_types.SamplingMessage(role="user", content=_text(prompt))
-        said = await ctx.session.create_message([message], max_tokens=100, related_request_id=ctx.request_id)
-        return f"LLM response: {getattr(said.content, 'text', '')}"
+        reply = await ctx.session.create_message([message], max_tokens=100, related_request_id=ctx.request_id)
+        return f"LLM response: {getattr(reply.content, 'text', '')}"
 
     @_tool(server)
     async def test_missing_capability() -> str:

@@ -64,7 +64,8 @@ def container(endpoint: str) -> Target:
         "x-ms-version": _VERSION,
     }
     of_azure = "".join(f"{key}:{value}\n" for key, value in headers.items() if key.startswith("x-ms-"))
-    signed = f"PUT\n\n\n\n\n{headers['Content-Type']}\n\n\n\n\n\n\n{of_azure}/{_ACCOUNT}/{_ACCOUNT}/{name}\nrestype:container"
+    resource = f"/{_ACCOUNT}/{_ACCOUNT}/{name}\nrestype:container"
+    signed = f"PUT\n\n\n\n\n{headers['Content-Type']}\n\n\n\n\n\n\n{of_azure}{resource}"
     signature = base64.b64encode(hmac.new(base64.b64decode(_KEY), signed.encode(), hashlib.sha256).digest()).decode()
     headers["Authorization"] = f"SharedKey {_ACCOUNT}:{signature}"
     request = Request(f"{endpoint}/{name}?restype=container", data=b"", headers=headers, method="PUT")

@@ -75,8 +75,8 @@ POOLED = {
 @pytest.mark.parametrize("switches", [True, False], ids=["switches", "name"])
 def test_pooling_follows_the_configuration_of_the_model(tmp_path: Path, way: str, switches: bool) -> None:
     name = {"mean": "mean_tokens", "cls": "cls_token"}.get(way, way)
-    said = {"pooling_mode_max_tokens": False, f"pooling_mode_{name}": True} if switches else {"pooling_mode": way}
-    embedder = OnnxEmbedder(str(encoder(tmp_path, files={"1_Pooling/config.json": said})))
+    config = {"pooling_mode_max_tokens": False, f"pooling_mode_{name}": True} if switches else {"pooling_mode": way}
+    embedder = OnnxEmbedder(str(encoder(tmp_path, files={"1_Pooling/config.json": config})))
     # Beside a longer one, so that the text ends before its row does.
     assert embedder.embed_documents(["pdf bread", "pdf " * 9])[0] == pytest.approx(POOLED[way], abs=1e-5)
 
@@ -131,7 +131,7 @@ def test_several_models_are_refused(tmp_path: Path) -> None:
 
 
 LENGTHS: dict[str, tuple[dict[str, object], int]] = {
-    "nothing is said": ({}, 512),
+    "unspecified": ({}, 512),
     "its own": ({"sentence_bert_config.json": {"max_seq_length": 128}, "config.json": {}}, 128),
     "positions": ({"config.json": {"max_position_embeddings": 256}}, 256),
     "positions that are kept": ({"config.json": {"max_position_embeddings": 130, "model_type": "xlm-roberta"}}, 128),
@@ -182,7 +182,7 @@ def test_a_hanging_model_is_stopped(tmp_path: Path) -> None:
         with pytest.raises(EmbeddingError, match="in time") as caught:
             ask()
         assert "smaller model" in (caught.value.hint or "")
-    # The runtime was told to stop: nothing goes on using a core.
+    # The runtime stops: no thread goes on using a core.
     for thread in threading.enumerate():
         if thread.name == "skillhub-embedding":
             thread.join(10)

@@ -103,9 +103,9 @@ def test_a_hook_over_its_timeout_is_killed_with_its_children(tmp_path: Path) -> 
 def test_hooks_may_ignore_stdin_and_write_much() -> None:
     big = {"tool_input": "x" * 1_000_000}
     assert run_hook(hook("true"), big) is None
-    said = run_hook(hook("head -c 5000000 /dev/zero | tr '\\0' a >&2; exit 1"), big)
-    assert said is not None
-    assert len(said) == 2_000
+    reason = run_hook(hook("head -c 5000000 /dev/zero | tr '\\0' a >&2; exit 1"), big)
+    assert reason is not None
+    assert len(reason) == 2_000
 
 
 def test_a_hooks_file_writable_by_others_is_refused(tmp_path: Path) -> None:

@@ -70,13 +70,13 @@ def test_links_left_by_a_command_are_not_followed(places: Outputs, tmp_path: Pat
     outside.mkdir()
     (opened(places, None) / "link").symlink_to(outside)
     (allowed / "link").symlink_to(outside)
-    for named, told in (
+    for named, reason in (
         ("link", "is a link or not a directory"),
         ("link/deep", "is a link or not a directory"),
         (str(allowed / "link"), "is in no allowed place"),
         (str(allowed / "link" / "deep"), "is in no allowed place"),
     ):
-        with pytest.raises(InvalidArgument, match=told):
+        with pytest.raises(InvalidArgument, match=reason):
             opened(places, named)
     assert list(outside.iterdir()) == []
     # Nor where the person allows a place in another one, which a command may have exchanged for a link.
@@ -112,8 +112,8 @@ def test_a_named_directory_must_be_below_an_allowed_one(places: Outputs, allowed
         str(allowed / "more"): "or holds one",
         str(allowed / "repository" / ".git" / "hooks"): "is hidden",
     }
-    for named, told in refused.items():
-        with pytest.raises(InvalidArgument, match=told):
+    for named, reason in refused.items():
+        with pytest.raises(InvalidArgument, match=reason):
             opened(places, named, untouched=(hub,))
     assert opened(places, str(allowed / "repository" / "out"), untouched=(hub,)).is_dir()
     (allowed / "file").write_text("")

@@ -205,7 +205,7 @@ def test_nothing_outside_the_sandbox_can_be_changed(run: Runs, tmp_path: Path) -
     mine.write_text("mine", encoding="utf-8")
     mine.chmod(0o640)
     before = mine.stat()
-    # A skill in the machine's temporary directory is seen in a private one, where anything may be made, for nobody.
+    # A skill in the machine's temporary directory appears in a private one, where writing succeeds without effect.
     run.try_each(
         {
             "write": f"open({str(mine)!r}, 'w')",
@@ -346,7 +346,7 @@ def test_sockets_of_the_machine_cannot_be_reached(run: Runs, tmp_path: Path) -> 
         for one in listening:
             one.close()
     assert reached == []
-    seen.pop("udp")  # in a network of its own it may be sent, to nobody
+    seen.pop("udp")  # it may be sent in the sandbox's own network
     assert set(seen.values()) <= {*REFUSED, "gaierror"}, seen
 
 
@@ -380,7 +380,7 @@ UNTIL_HELD = "while not os.path.exists(sys.argv[2]) or not os.path.getsize(sys.a
 
 
 class Held:
-    """A file that something in the sandbox holds a lock of. `ended` waits until nobody does."""
+    """A file that a process in the sandbox locks. `assert_ended` waits until it is unlocked."""
 
     def __init__(self, directory: Path, run: Runs) -> None:
         directory.mkdir()
@@ -536,7 +536,7 @@ def test_ordinary_programs_work(run: Runs) -> None:
         "node": ("-e", "console.log(1 + 1)"),
     }
     environment = reduced_environment(os.environ)
-    said = {}
+    outputs = {}
     for name, args in arguments.items():
         program = shutil.which(name)
         if program is None:
@@ -545,8 +545,8 @@ def test_ordinary_programs_work(run: Runs) -> None:
         result = run_command(
             (program, *args), cwd=run.skill, limits=LIMITS, environment=environment, sandbox=run.sandbox
         )
-        said[name] = result.stdout or result.stderr
-    assert said == expected
+        outputs[name] = result.stdout or result.stderr
+    assert outputs == expected
 
 
 def test_without_a_sandbox_a_command_has_the_server_s_rights(skill: Path) -> None:

@@ -67,17 +67,17 @@ def _faulty(app: Any, faults: Faults) -> Answer:
         if kind == "slow":
             time.sleep(2)
         if kind in ("half", "wrong", "lost"):
-            said: list[Any] = []
+            response: list[Any] = []
 
             def keep(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
-                said[:] = [status, headers]
+                response[:] = [status, headers]
 
             body = b"".join(app(environ, keep))
             if kind == "lost":
                 start("500 Internal Server Error", [("Content-Length", "0")])
                 return []
             # The length stays that of the whole: the connection ends before it was sent.
-            start(*said)
+            start(*response)
             return [body[: len(body) // 2]] if kind == "half" else [body[:-1] + bytes([body[-1] ^ 1])]
         if environ["REQUEST_METHOD"] == "PUT" and environ.keys() & _CONDITIONS:
             # S3 compares and writes at once; moto compares, and lets another thread write before it does.

@@ -178,9 +178,9 @@ def write(
     (directory / f"{name}.new").write_bytes(model)
     (directory / f"{name}.new").replace(directory / name)
     write_tokenizer(directory)
-    for path, said in (files or {}).items():
+    for path, content in (files or {}).items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        (directory / path).write_text(said if isinstance(said, str) else json.dumps(said))
+        (directory / path).write_text(content if isinstance(content, str) else json.dumps(content))
     return directory
 
 
@@ -204,8 +204,8 @@ def graph(
 def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: int | bytes) -> bytes:
     """Return a NodeProto; its attributes are whole numbers or graphs."""
     written = b"".join(text(1, one) for one in inputs) + b"".join(text(2, one) for one in outputs) + text(4, kind)
-    for name, said in attributes.items():
-        kept = number(3, said) + number(20, 2) if isinstance(said, int) else message(6, said) + number(20, 5)
+    for name, content in attributes.items():
+        kept = number(3, content) + number(20, 2) if isinstance(content, int) else message(6, content) + number(20, 5)
         written += message(5, text(1, name) + kept)
     return written
 

@@ -20,7 +20,7 @@ skills_ref = pytest.importorskip("skills_ref.validator", reason="skills-ref need
 Telling = Callable[[list[str]], bool]
 DIFFERENCES: dict[str, Telling] = {
     "its YAML library knows no flow style such as [a, b], which the specification does not forbid": (
-        lambda said: any("ugly disallowed JSONesque flow mapping" in problem for problem in said)
+        lambda problems: any("ugly disallowed JSONesque flow mapping" in problem for problem in problems)
     ),
 }
 # The same for files that the corpus does not have.
@@ -129,8 +129,8 @@ def test_both_agree_on_the_specification(case: str, tmp_path: Path) -> None:
     directory.mkdir()
     (directory / "SKILL.md").write_bytes(text.encode())
     (target,) = targets([str(directory)]).found
-    said: Any = theirs(directory)
-    assert (ours(target), not said) == (valid, valid), said
+    problems: Any = theirs(directory)
+    assert (ours(target), not problems) == (valid, valid), problems
 
 
 def test_both_report_missing_paths_and_files(tmp_path: Path) -> None:
