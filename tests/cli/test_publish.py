@@ -70,7 +70,7 @@ def test_a_library_is_not_published_into_itself(skillhub: Skillhub, skills_dir: 
     (linked / "SKILL.md").write_text("---\nname: linked\ndescription: Is linked.\n---\n", encoding="utf-8")
     (skills_dir / "linked").symlink_to(linked)
     (tmp_path / "link").symlink_to(skills_dir)
-    root, skill = f"the root {skills_dir}", f"the skill {linked}"
+    root, skill = str(skills_dir), str(linked)
     for target, place in (
         (skills_dir / "pdf" / "out", root),
         (tmp_path / "link" / "out", root),

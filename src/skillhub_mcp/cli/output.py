@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.disclosure.empty_result import EmptyResult
     from skillhub_mcp.errors import SkillHubError
+    from skillhub_mcp.hub import ListedSkill
     from skillhub_mcp.skills.model import Skill
     from skillhub_mcp.skills.rules import Diagnostic
     from skillhub_mcp.skills.snapshot import Problem
@@ -101,6 +102,12 @@ def skill_json(skill: Skill) -> dict[str, object]:
         "trust": skill.trust.value,
         "path": skill.directory,
     }
+
+
+def listed_json(one: ListedSkill) -> dict[str, object]:
+    """Return what `list` and `pick` have of a skill in common, as JSON values."""
+    served = {"handle": one.handle, "source": one.source.value, "state": one.standing.value}
+    return skill_json(one.skill) | served
 
 
 def finding_json(one: AuditFinding | Diagnostic | Finding, **more: object) -> dict[str, object]:

@@ -14,10 +14,10 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     empty_exit_code,
     empty_json,
+    listed_json,
     print_empty_result,
     print_json,
     problem_lines,
-    skill_json,
 )
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.environment import shown_path
@@ -124,10 +124,7 @@ def _cells(one: ListedSkill, risk: str, lock: LockStanding | None) -> tuple[Part
 
 def _skill_json(one: ListedSkill, risk: str, lock: LockStanding | None) -> dict[str, object]:
     return {
-        **skill_json(one.skill),
-        "handle": one.handle,
-        "source": one.source.value,
-        "state": one.standing.value,
+        **listed_json(one),
         "audit": risk or None,
         "lock": None if lock is None else lock.facts(),
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,

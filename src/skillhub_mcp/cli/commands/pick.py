@@ -16,6 +16,7 @@ from skillhub_mcp.cli.output import (
     EXIT_OK,
     empty_exit_code,
     empty_json,
+    listed_json,
     print_empty_result,
     print_json,
 )
@@ -55,7 +56,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         shown, fits = _fitting(hub, listed, typed)
     if args.json:
         counts = {"count": len(shown), "total": len(listed), "confident": fits}
-        print_json({"skills": [_as_json(one) for one in shown], **counts, **empty_json(empty)})
+        skills = [listed_json(one) | {"scope": _scope(one)} for one in shown]
+        print_json({"skills": skills, **counts, **empty_json(empty)})
     elif empty is not None:
         print_empty_result(empty, to_stderr=asking)
     else:
@@ -125,15 +127,3 @@ def _text(one: ListedSkill) -> str:
 
 def _scope(one: ListedSkill) -> str:
     return "repo" if one.source is Source.PROJECT else "user"
-
-
-def _as_json(one: ListedSkill) -> dict[str, object]:
-    return {
-        "name": one.skill.name,
-        "handle": one.handle,
-        "description": " ".join(one.skill.description.split()),
-        "source": one.source.value,
-        "scope": _scope(one),
-        "state": one.standing.value,
-        "path": one.skill.directory,
-    }

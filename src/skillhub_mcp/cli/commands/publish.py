@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 
@@ -62,7 +62,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             content = f"{plural(one.skills, 'skill')}, {plural(one.files, 'file')}, {size_text(one.bytes)}"
             print_line(f"{one.number:>6}  {_time(one)}  {content}")
         return EXIT_OK
-    if args.rollback is not None and not args.dry_run:
+    if args.rollback is not None:
+        if args.dry_run:
+            hint = "skillhub publish TARGET --list shows what each publication had"
+            raise InvalidArgument("--dry-run", "has no effect with --rollback", hint=hint)
         made = roll_back(target, args.rollback)
         if args.json:
             return print_json({"target": target.name, "rolled_back_to": args.rollback, **_json(made)})
@@ -91,7 +94,6 @@ def _publish(args: argparse.Namespace, target: Target, settings: Settings, optio
         raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")
     if problem := unfit_reason(args.target):
         raise InvalidArgument("TARGET", problem, hint="name a directory of its own for the publication")
-    _refuse_inside(args.target, "root", [root.path for root in roots_of(settings)])
     dotfiles = settings.disclosure.serve_dotfiles
     how = PublishOptions(args.keep, args.keep_days, dry_run=args.dry_run, rebuild=args.rebuild, dotfiles=dotfiles)
     with terminal_progress() as progress, open_hub(options) as hub:
@@ -102,17 +104,12 @@ def _publish(args: argparse.Namespace, target: Target, settings: Settings, optio
                 "has no skill that can be published, and nothing replaces a publication by an empty one",
                 hint="skillhub list --all shows what is there and why it is not served",
             )
-        # A link in a root may lead to a skill elsewhere.
-        _refuse_inside(args.target, "skill", [one.skill.directory for one in library.skills])
+        # Each publication would hold the one before. A link in a root may lead to a skill elsewhere.
+        for place in (*(root.path for root in roots_of(settings)), *(one.skill.directory for one in library.skills)):
+            if lies_in(args.target, place):
+                reason = f"would be written into {place}, which is published"
+                raise InvalidArgument("TARGET", reason, hint="name a directory outside of it")
         return publish(library, target, how, progress)
-
-
-def _refuse_inside(target: str, what: str, places: Sequence[str]) -> None:
-    """Raise InvalidArgument for a target inside what is published: each publication would hold the one before."""
-    for place in places:
-        if lies_in(target, place):
-            reason = f"would be written into the {what} {place}, which is published"
-            raise InvalidArgument("TARGET", reason, hint="name a directory outside of it")
 
 
 def _lines(report: PublishReport, *, dry_run: bool) -> Iterator[str]:
