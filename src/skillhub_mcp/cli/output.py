@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.console import hide_progress, print_note, print_text
 from skillhub_mcp.environment import shown_path
@@ -118,7 +118,7 @@ def finding_json(one: AuditFinding | Diagnostic | Finding, **more: object) -> di
 def print_json(value: object) -> int:
     """Print `value` as indented JSON on stdout, and return EXIT_OK."""
     hide_progress()
-    print(_json(value, sys.stdout, indent=2))
+    print(json_text(value, sys.stdout.encoding, indent=2))
     return EXIT_OK
 
 
@@ -129,7 +129,7 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
     """
     if as_json:
         place = {} if path is None else {"path": path}
-        print(_json({"error": error_json(error, **place)}, sys.stderr), file=sys.stderr)
+        print(json_text({"error": error_json(error, **place)}, sys.stderr.encoding), file=sys.stderr)
         return
     print_note(f"error: {error.message}{'' if path is None else f' ({path})'}")
     if error.hint:
@@ -155,7 +155,7 @@ def write_file(path: str, content: bytes, *, argument: str = "--output") -> None
         raise OutputUnwritable(path, reason) from error
 
 
-def _json(value: object, stream: Any, *, indent: int | None = None) -> str:
-    """Return JSON that `stream` can encode: characters that it cannot are escaped as in JSON."""
-    encoding = codecs.lookup(getattr(stream, "encoding", None) or "ascii").name
-    return in_json(json.dumps(value, ensure_ascii=not encoding.startswith("utf"), indent=indent))
+def json_text(value: object, encoding: str | None, *, indent: int | None = None) -> str:
+    """Return JSON in that encoding: characters that it cannot have, or that cannot be seen, are escaped as in JSON."""
+    is_unicode = codecs.lookup(encoding or "ascii").name.startswith("utf")
+    return in_json(json.dumps(value, ensure_ascii=not is_unicode, indent=indent))

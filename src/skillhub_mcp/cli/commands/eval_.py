@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,9 +14,9 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import choose_embedder
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions
 from skillhub_mcp.cli.commands.stats import note_unreadable, served_handles
-from skillhub_mcp.cli.console import print_note, print_table, print_text, terminal_progress
+from skillhub_mcp.cli.console import print_line, print_note, print_table, print_text, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, write_file
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, json_text, print_json, write_file
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.evaluation.evaluator import evaluate
@@ -25,7 +24,6 @@ from skillhub_mcp.evaluation.measures import calibration_error, reliability
 from skillhub_mcp.evaluation.overlaps import find_overlaps
 from skillhub_mcp.evaluation.queries import read_queries, relevant_directories
 from skillhub_mcp.evaluation.report import Report
-from skillhub_mcp.sanitize import in_line, on_terminal
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.usage import NAME_A_LOG, read_usage
 
@@ -128,11 +126,11 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.output and not queries:
         why = "has no search that led to a load of a skill that is served"
         raise QueriesUnreadable(args.log, 0, why, hint=f"{args.output} is left as it is; {NAME_A_LOG}")
+    lines = [json_text(query, "utf-8" if args.output else sys.stdout.encoding) for query in queries]
     if args.output:
-        write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries).encode())
-    else:
-        for query in queries:
-            print_text(_json_line(query, sys.stdout.encoding))
+        write_file(args.output, "".join(f"{line}\n" for line in lines).encode())
+    for line in [] if args.output else lines:
+        print_text(line)
     chosen, searches = plural(len(usage.chosen), "query", "queries"), plural(usage.searches, "search", "searches")
     print_note(f"{chosen} of {searches} led to a load")
     if dropped := len(usage.chosen) - len(queries):
@@ -140,16 +138,9 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _json_line(query: Mapping[str, object], encoding: str) -> str:
-    """Return JSON that `encoding` can represent and that is safe for a terminal, escaped only if necessary."""
-    written = json.dumps(query, ensure_ascii=False)
-    carried = written.encode(encoding, "replace").decode(encoding)
-    return written if written == carried == on_terminal(written) else json.dumps(query)
-
-
 def _print_reports(reports: Sequence[Report]) -> None:
     width = max(len(report.engine) for report in reports)
-    print_text(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
+    print_text(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  95 % interval  gain           refused  p50")
     for report in reports:
         print_text(_line(report, reports[0], width))
     ours = reports[0]
@@ -162,9 +153,9 @@ def _print_reports(reports: Sequence[Report]) -> None:
         print_text("\nworst:")
     for one in ours.worst:
         quality = 0.0 if one.quality is None else one.quality.ndcg_at_10
-        print_text(f"  {quality:.2f}  {in_line(one.query.id)}  {in_line(one.query.text)}")
+        print_line(f"  {quality:.2f}  {one.query.id}  {one.query.text}")
         found = ", ".join(os.path.basename(path) for path in one.found[:_SHOWN_HITS])
-        print_text(f"        found {in_line(found) or 'nothing'}")
+        print_line(f"        found {found or 'nothing'}")
 
 
 def _line(report: Report, ours: Report, width: int) -> str:

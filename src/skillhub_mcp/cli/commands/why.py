@@ -11,12 +11,11 @@ from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.bootstrap.policy import rule_files
 from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.arguments import decode_argument, skill_argument
-from skillhub_mcp.cli.console import print_text
+from skillhub_mcp.cli.console import print_line
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_json(asdict(explanation) | {"search": None if standing is None else _standing_json(standing)})
     else:
         for line in _explanation_lines(explanation, standing, searching=args.task is not None):
-            print_text(in_line(line))
+            print_line(line)
     return EXIT_OK if explanation.accounts else EXIT_FAILED
 
 
