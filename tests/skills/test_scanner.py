@@ -40,12 +40,24 @@ def rewrite(skill: Path, content: bytes) -> None:
     os.utime(file, ns=(before.st_mtime_ns, before.st_mtime_ns))
 
 
+@pytest.fixture
+def old(write_skill: SkillWriter, written_at: MtimeSetter) -> SkillWriter:
+    """Write a skill that was last changed an hour ago."""
+
+    def write(name: str, *args: str, **options: str) -> Path:
+        skill = write_skill(name, *args, **options)
+        written_at(skill, time.time_ns() - AN_HOUR_NS)
+        return skill
+
+    return write
+
+
 # What is opened
 
 
-def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+def test_an_unchanged_file_is_not_opened_again(look: Looker, old: SkillWriter) -> None:
     for name in ("a", "b", "c"):
-        written_at(write_skill(name), time.time_ns() - AN_HOUR_NS)
+        old(name)
     first = look()
     assert (first.opened, first.changed) == (3, True)
     second = look(memory=first.memory)
@@ -53,22 +65,16 @@ def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillW
     assert second.snapshot == first.snapshot
 
 
-def test_a_rewritten_file_of_equal_mtime_and_size_is_read_again(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a")
-    written_at(skill, time.time_ns() - AN_HOUR_NS)
+def test_a_rewritten_file_of_equal_mtime_and_size_is_read_again(look: Looker, old: SkillWriter) -> None:
+    skill = old("a")
     first = look()
     rewrite(skill, b"\0")
     second = look(memory=first.memory)
     assert (second.opened, second.changed, names(second)) == (1, True, [])
 
 
-def test_unchanged_means_equal_mtime_ctime_and_size(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a")
-    written_at(skill, time.time_ns() - AN_HOUR_NS)
+def test_unchanged_means_equal_mtime_ctime_and_size(look: Looker, old: SkillWriter) -> None:
+    skill = old("a")
     ((directory, entry),) = look().memory.items()
     rewrite(skill, b"\0")
     # As on a file system without ctime.
@@ -108,12 +114,10 @@ def test_a_new_mtime_with_other_content_is_a_change(
     assert second.snapshot.digest != first.snapshot.digest
 
 
-def test_new_and_deleted_skills_are_changes(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
-    long_ago = time.time_ns() - AN_HOUR_NS
-    written_at(write_skill("a"), long_ago)
+def test_new_and_deleted_skills_are_changes(look: Looker, old: SkillWriter) -> None:
+    old("a")
     one = look()
-    b = write_skill("b")
-    written_at(b, long_ago)
+    b = old("b")
     two = look(memory=one.memory)
     assert (two.opened, two.changed, names(two)) == (1, True, ["a", "b"])
     shutil.rmtree(b)
@@ -122,12 +126,8 @@ def test_new_and_deleted_skills_are_changes(look: Looker, write_skill: SkillWrit
     assert three.snapshot.digest == one.snapshot.digest
 
 
-def test_a_broken_file_stays_broken_until_it_changes(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    long_ago = time.time_ns() - AN_HOUR_NS
-    broken = write_skill("a", frontmatter="name: 'open")
-    written_at(broken, long_ago)
+def test_a_broken_file_stays_broken_until_it_changes(look: Looker, old: SkillWriter, write_skill: SkillWriter) -> None:
+    old("a", frontmatter="name: 'open")
     first = look()
     second = look(memory=first.memory)
     assert (second.opened, second.changed) == (0, False)
