@@ -127,12 +127,9 @@ def distinct_roots(
 
 
 def absolute(given: str) -> str:
-    """Return an absolute path without `~`, and without `..`, for which the links before it are resolved."""
+    """Return an absolute path without `~`. One with `..` is resolved, as that counts from the targets of links."""
     path = expand_home(given)
-    head, up, tail = path.rpartition(os.pardir + os.sep)
-    if path.endswith(os.sep + os.pardir) or path == os.pardir:
-        return os.path.realpath(path)
-    return os.path.abspath(os.path.join(os.path.realpath(head + up), tail) if up else path)
+    return os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.abspath(path)
 
 
 def choose_roots(
