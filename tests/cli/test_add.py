@@ -379,17 +379,13 @@ def test_an_unreadable_lock_is_not_overwritten(source: Path, skillhub: Skillhub,
     assert ((skills_dir / LOCK).read_text(), (skills_dir / "pdf").exists()) == (lock, False)
 
 
-def test_frozen_does_not_replace_a_skill_outside_the_lock(source: Path, skillhub: Skillhub, skills_dir: Path) -> None:
+def test_frozen_leaves_a_skill_outside_the_lock(source: Path, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", "./source", "--skill", "pdf", "--yes")
     lock = (skills_dir / LOCK).read_bytes()
     shutil.rmtree(skills_dir / "pdf")
     mine = write(skills_dir / "my-pdf", skill_text("pdf", "Mine."))
-    refused = skillhub("add", "--frozen", "--json")
-    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
-    assert not (skills_dir / "pdf").exists()
-    replaced = skillhub("add", "--frozen", "--replace")
-    assert (replaced.code, "What was replaced lies in its trash" in replaced.err) == (0, True)
-    assert not mine.exists()
+    assert skillhub("add", "--frozen", "--replace").code == 0
+    assert mine.exists()
     assert (skills_dir / LOCK).read_bytes() == lock
 
 

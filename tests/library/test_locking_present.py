@@ -77,13 +77,13 @@ def test_an_npx_entry_keeps_its_source_and_gets_a_digest(root: Path) -> None:
     )
     (root / "skills-lock.json").write_text(text)
     (verified,) = verify(str(root), lock_of(root)).skills
-    assert (verified.ok, verified.by_npx) == (False, True)
+    assert (verified.ok, verified.locked.ours) == (False, None)
     lock_present(str(root), lock_of(root), ["one"])
     locked = entry(root, "one")
     assert (locked.source, locked.computed_hash) == ("o/r", computed_hash(str(root / "one")))
     assert '"more": 1' in (root / "skills-lock.json").read_text()
     (verified,) = verify(str(root), lock_of(root)).skills
-    assert (verified.ok, verified.by_npx) == (True, False)
+    assert verified.ok
 
 
 def test_a_truncated_lock_is_reported_and_left_alone(root: Path) -> None:

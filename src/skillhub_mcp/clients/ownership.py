@@ -43,37 +43,21 @@ def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
     """Return our new entry with what the user added to the old one: members of their own, and environment variables."""
     if not isinstance(old, dict):
         return new
-    shapes = [client.stdio.fixed, *([client.http.fixed] if client.http is not None else [])]
-    fixed = {name for shape in shapes for name in shape}
-    chosen = {name: old[name] for name in fixed - {"type"} if name in old and name in new}
-    stdio = client.stdio
-    written = {
-        stdio.command,
-        stdio.arguments,
-        stdio.environment,
-        "headers",
-        "type",
-        "name",
-        client.variables.token_member,
-        client.variables.names_member,
-        *([client.http.url] if client.http is not None else []),
-    }
-    added = {name: value for name, value in old.items() if name not in written | set(new)}
-    kept = _kept_environment(client, old, new) if stdio.command in new else {}
-    return {**new, **chosen, **kept, **added}
-
-
-def _kept_environment(client: Client, old: ClientEntry, new: ClientEntry) -> ClientEntry:
-    kept: ClientEntry = {}
-    values, given = (_members(entry.get(client.stdio.environment)) for entry in (old, new))
-    if values or given or client.stdio.environment in old:
-        kept[client.stdio.environment] = {**values, **given}
-    listing = client.variables.names_member
-    names, more = ((entry.get(listing) if listing else None) for entry in (old, new))
-    if isinstance(names, list) and names:
-        kept[listing] = list(dict.fromkeys([*names, *(more if isinstance(more, list) else [])]))
-    return kept
-
-
-def _members(value: EntryValue) -> ClientEntry:
-    return dict(value) if isinstance(value, dict) else {}
+    stdio, http, variables = client.stdio, client.http, client.variables
+    replaced = {stdio.command, stdio.arguments, "headers", "type", "name", variables.token_member}
+    replaced |= {http.url} if http is not None else set()
+    if stdio.command not in new:
+        replaced |= {stdio.environment, variables.names_member}
+    chosen = {*stdio.fixed, *(http.fixed if http is not None else ())}
+    result = dict(new)
+    for name, value in old.items():
+        given = new.get(name)
+        if name in replaced:
+            continue
+        if name not in new or name in chosen:
+            result[name] = value
+        elif isinstance(value, dict) and isinstance(given, dict):
+            result[name] = {**value, **given}
+        elif isinstance(value, list) and isinstance(given, list):
+            result[name] = [*value, *(one for one in given if one not in value)]
+    return result

@@ -61,7 +61,7 @@ from skillhub_mcp.locks.file_digests import (
     irregular_of,
     same_but_line_ends,
 )
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_at, lock_text, read_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_at, lock_text
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_specified_name, safe_alias, typed_command
@@ -436,18 +436,12 @@ def copy_skill(directory: str, destination: str, root: str) -> None:
 
 
 def displaced(
-    root: str,
-    lock: Lock,
-    coming: Mapping[str, str],
-    *,
-    updated: Collection[str] = (),
-    allowed: Collection[str] = (),
-    replace: bool = False,
+    root: str, lock: Lock, coming: Mapping[str, str], *, updated: Collection[str] = (), replace: bool = False
 ) -> tuple[Mapping[str, Sequence[str]], Mapping[str, SkillConflict]]:
     """Return the directories that lose their name to each skill that comes in, and why a skill cannot come in.
 
     `coming` are the names in the SKILL.md of each directory that comes in, of which those in `updated` are there
-    already. The directories in `allowed` may lose their names, with `replace` all.
+    already. With `replace` any skill may lose its name.
     """
     top = os.path.realpath(root)
     if not coming or not os.path.isdir(top):
@@ -459,12 +453,8 @@ def displaced(
         if not name or before.get(os.path.join(top, directory)) == name:
             continue
         namesakes = (os.path.relpath(one.directory, top) for one in here if name in (one.name, one.alias))
-        others = [other for other in namesakes if other not in coming and other not in allowed]
-        twins = [other for other, its in coming.items() if its == name and not {other, directory} <= set(allowed)]
-        if len(twins) > 1:
-            what = f"would be the name of {' and '.join(sorted(twins))}"
-            refused[directory] = SkillConflict(name, what, hint="choose one of them")
-        elif others and not replace:
+        others = [other for other in namesakes if other not in coming]
+        if others and not replace:
             refused[directory] = _taken(name, others[0], top, lock, directory in updated)
         else:
             found[directory] = [other for other in others if is_plain_name(other)]
@@ -493,38 +483,34 @@ def missing_of(
     """
     missing: list[LockedSkill] = []
     line_ends: list[str] = []
-    lock = read_lock(lock_path)
-    for locked in () if lock is None else lock.skills:
+    for locked in lock_at(lock_path).skills:
         refuse_name(locked.name)
         place = os.path.join(root, locked.name)
-        if replace and os.path.islink(place) and not os.path.exists(place):
-            missing.append(locked)
-            continue
-        there = installed_skill(root, locked.name, locked)
+        is_dangling = os.path.islink(place) and not os.path.exists(place)
+        files = None if replace and is_dangling else installed_skill(root, locked.name, locked).files
         try:
-            check_as_locked(locked, there.files or {})
+            check_as_locked(locked, files or {})
         except IntegrityFailed as error:
             if locked.ours is None:
                 raise
-            if there.files is not None and is_as_locked(there.files, locked.ours, place):
+            if files is not None and is_as_locked(files, locked.ours, place):
                 line_ends.append(locked.name)
-                continue
-            if there.files is not None and not replace:
+            elif files is None or replace:
+                missing.append(locked)
+            else:
                 hint = f"`{verify}` names the files; --replace puts what is there into the trash ({error.found})"
                 raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
-            missing.append(locked)
     return tuple(missing), tuple(line_ends)
 
 
 def restore(
-    root: str, lock_path: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: InstallOptions, scratch: str
-) -> Sequence[str]:
+    root: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: InstallOptions, scratch: str
+) -> None:
     """Fetch skills at the commits of their lock, and install them, all or none; the lock stays as it is.
 
-    Returns the directories of skills with the same names that they replace. Raises IntegrityFailed for any other byte
-    or signer, and what `prepare` and a change of the root raise.
+    Raises IntegrityFailed for any other byte or signer, and what `prepare` and a change of the root raise.
     """
-    staged, names = dict[str, str](), dict[str, str]()
+    staged = dict[str, str]()
     with ExitStack() as until_done:
         trees: dict[str, Tree] = {}
         for number, locked in enumerate(skills):
@@ -546,18 +532,11 @@ def restore(
             if locked.ours is not None and locked.ours.renamed:
                 files = renamed_files(place, locked.name, files)
             check_as_locked(locked, files)
-            look = look_at(place, locked.name)
             if locked.ours is not None:
+                look = look_at(place, locked.name)
                 accept(locked.name, look, locked.ours.from_source, terms.accepted, locked.ours.findings)
-            staged[locked.name], names[locked.name] = place, look.name
-    lock = lock_at(lock_path)
-    allowed = [one.name for one in lock.skills]
-    others, taken = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
-    if taken:
-        raise next(iter(taken.values()))
-    gone = sorted({name for names in others.values() for name in names})
+            staged[locked.name] = place
     with changing(root) as change:
         for name, place in staged.items():
             copy_skill(place, change.staged(name), root)
-        change.commit(staged, gone)
-    return gone
+        change.commit(staged)

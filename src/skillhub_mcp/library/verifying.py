@@ -31,14 +31,13 @@ from skillhub_mcp.skills.names import is_utf_8, near_names
 class VerifiedSkill:
     """One entry of a lock: what differs, or the `problem` for which that is not known.
 
-    `by_npx` means that only npx skills has a hash of it, `in_trash` that the trash has what was locked, and
-    `npx_differs` that the files fit our digest and not the `computedHash` of npx skills.
+    `in_trash` means that the trash has what was locked, and `npx_differs` that the files fit our digest and not the
+    `computedHash` of npx skills.
     """
 
     locked: LockedSkill
     differs: Differences = NO_DIFFERENCES
     problem: str = ""
-    by_npx: bool = False
     is_missing: bool = False
     in_trash: bool = False
     npx_differs: bool = False
@@ -101,7 +100,7 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
         hashed = computed_hash(directory) if locked.computed_hash else None
         npx_fits = hashed in (None, locked.computed_hash)
         if locked.ours is None:
-            return VerifiedSkill(locked, Differences(unknown=not npx_fits), by_npx=True)
+            return VerifiedSkill(locked, Differences(unknown=not npx_fits))
         files = digests_of(directory)
         same = partial(same_but_line_ends, directory, files, locked.ours.digest)
         differs = differences(locked.ours, files, modes=os.name != "nt", same_but_line_ends=same)

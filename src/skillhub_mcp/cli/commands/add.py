@@ -216,7 +216,7 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
     if missing and not args.dry_run:
         terms = terms_of(args, settings, replace=args.replace)
         with scratch_directory("look") as scratch:
-            replaced |= bool(restore(place.root, place.lock_path, missing, opening, terms, scratch))
+            restore(place.root, missing, opening, terms, scratch)
         index = refresh_index(options, names)
     if args.json:
         result = {"restored": names, "line_ends": list(line_ends), "index_problem": index.problem or None}

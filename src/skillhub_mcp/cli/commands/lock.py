@@ -111,7 +111,10 @@ def _differences(one: VerifiedSkill) -> Iterator[str]:
 
 
 def _verified_json(one: VerifiedSkill) -> dict[str, object]:
-    more = {"computed_hash_fits": not one.npx_differs, "locked_by": "npx skills" if one.by_npx else "skillhub"}
+    more = {
+        "computed_hash_fits": not one.npx_differs,
+        "locked_by": "npx skills" if one.locked.ours is None else "skillhub",
+    }
     known = {"name": one.locked.name, "ok": one.ok, "problem": one.problem or None, "in_trash": one.in_trash}
     return known | asdict(one.differs) | more
 
