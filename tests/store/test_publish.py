@@ -56,16 +56,16 @@ def test_lancedb_alone_finds_a_skill_and_reads_its_files(
 
 
 def test_a_skill_file_in_other_letter_case_is_published(
-    library: Library, three: None, skills_dir: Path, target: Target
+    library: Library, three: None, skills_dir: Path, directory: Target
 ) -> None:
     (skills_dir / "pdf/SKILL.md").rename(skills_dir / "pdf/skill.md")
-    assert library.publish(target).skills == 3
-    assert found_at(target).keys == THREE
+    assert library.publish(directory).skills == 3
+    assert found_at(directory).keys == THREE
 
 
-def test_a_file_shared_by_several_skills_is_stored_once(library: Library, three: None, target: Target) -> None:
-    report = library.publish(target)
-    assert (report.files, report.new_files, len(rows_of(target, "files"))) == (6, 5, 5)
+def test_a_file_shared_by_several_skills_is_stored_once(library: Library, three: None, directory: Target) -> None:
+    report = library.publish(directory)
+    assert (report.files, report.new_files, len(rows_of(directory, "files"))) == (6, 5, 5)
 
 
 def test_publishing_again_without_a_change_writes_nothing(library: Library, three: None, target: Target) -> None:
@@ -249,31 +249,31 @@ def test_a_locked_skill_is_published_with_its_links(
 
 
 def test_a_skill_that_changes_during_reading_is_not_published(
-    library: Library, three: None, skills_dir: Path, target: Target
+    library: Library, three: None, skills_dir: Path, directory: Target
 ) -> None:
     with library.read() as read:
         (skills_dir / "pdf" / "SKILL.md").write_text("---\nname: pdf\ndescription: Other.\n---\nOther.\n")
         with pytest.raises(LibraryChanging, match="pdf"):
-            publish(read, target, PublishOptions())
+            publish(read, directory, PublishOptions())
     with pytest.raises(PublicationMissing):
-        publications(target)
-    library.publish(target)
-    assert b"Other." in found_at(target).files["hub/pdf/SKILL.md"]
+        publications(directory)
+    library.publish(directory)
+    assert b"Other." in found_at(directory).files["hub/pdf/SKILL.md"]
 
 
 # Dry runs
 
 
 def test_a_dry_run_writes_nothing_and_reports_the_publication(
-    library: Library, three: None, target: Target, skills_dir: Path
+    library: Library, three: None, directory: Target, skills_dir: Path
 ) -> None:
     for is_edited in (False, False, True):
         if is_edited:
             edited(skills_dir / "pdf")
-        before = objects_at(target)
-        planned = library.publish(target, dry_run=True)
-        assert objects_at(target) == before
-        done = library.publish(target)
+        before = objects_at(directory)
+        planned = library.publish(directory, dry_run=True)
+        assert objects_at(directory) == before
+        done = library.publish(directory)
         for name in ("changed", "added", "modified", "removed", "skills", "files", "bytes", "new_files", "new_bytes"):
             assert getattr(planned, name) == getattr(done, name)
     assert (done.number, done.modified, done.new_files) == (2, ["hub/pdf"], 1)

@@ -229,8 +229,8 @@ class IndexWriter:
     ) -> tuple[Scan, SyncReport | None]:
         """Commit what `take_scan` finds, and return that and what was written; None if the rows were right.
 
-        It is called under the lock. To verify compares it with the rows instead of the state, and to rebuild writes all
-        rows again, with new vectors.
+        It is called under the lock. VERIFY compares it with the rows instead of the state, and REBUILD writes all rows
+        again, with new vectors.
         """
         with self._writing():
             order = _Order(roots, take_scan(), reason, depth)
