@@ -7,6 +7,7 @@ names.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -18,8 +19,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp._util.safe_json import BadJson, read_json
-from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.program import kill_group
+from skillhub_mcp.errors import CommandUnavailable, InvalidSetting
+from skillhub_mcp.execution.program import ProgramEnded, run_program
 
 SETTING = "SKILLHUB_HOOKS"
 
@@ -106,30 +107,26 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
 def run_hook(hook: Hook, payload: Mapping[str, object]) -> str | None:
     """Run a hook in a shell with `payload` as a line of JSON on its stdin, within its timeout.
 
-    Return None for exit code 0, else the hook's stderr or the reason why it failed.
+    Return None for exit code 0, else the end of the hook's stderr or the reason why it failed.
     """
-    try:
-        # A file takes any amount of output without a reader thread, and a leftover child keeps no pipe open.
-        with tempfile.TemporaryFile() as stderr:
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", hook.command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                start_new_session=True,
+    with tempfile.TemporaryFile() as stdin:
+        # With a line end, so that what a hook appends to a file is one call a line.
+        stdin.write(json.dumps(payload).encode() + b"\n")
+        stdin.seek(0)
+        argv = ("/bin/sh", "-c", hook.command)
+        try:
+            outcome = run_program(
+                argv,
+                subprocess.DEVNULL,
+                cwd=os.curdir,
+                environment=os.environ,
+                limit_seconds=hook.timeout_seconds,
+                stdin=stdin,
             )
-            try:
-                # With a line end, so that what a hook appends to a file is one call a line.
-                process.communicate(json.dumps(payload).encode() + b"\n", timeout=hook.timeout_seconds)
-            except subprocess.TimeoutExpired:
-                return f"it ran longer than {hook.timeout_seconds:g} seconds"
-            finally:
-                if process.poll() is None:
-                    kill_group(process)
-            if process.returncode == 0:
-                return None
-            stderr.seek(0)
-            reason = stderr.read(4 * _MAX_REASON_CHARACTERS).decode("utf-8", "replace").strip()
-    except OSError as error:
-        return f"it cannot be run: {error.strerror or error}"
-    return reason[:_MAX_REASON_CHARACTERS] or f"it ended with exit code {process.returncode}"
+        except ProgramEnded as ended:
+            return ended.excess or f"it ran longer than {hook.timeout_seconds:g} seconds"
+        except (CommandUnavailable, OSError) as error:
+            return f"it cannot be run: {error}"
+    if outcome.exit_code == 0:
+        return None
+    return outcome.messages.strip()[:_MAX_REASON_CHARACTERS] or f"it ended with exit code {outcome.exit_code}"

@@ -1,4 +1,4 @@
-"""Programs that the hub itself needs, such as git: limited in time and output, and killed with their children.
+"""Programs that the hub needs, such as git, and hooks: limited in time and output, and killed with their children.
 
 Unlike a skill's command it has the user's own rights and environment.
 """
@@ -58,14 +58,15 @@ class Outcome:
 
 def run_program(
     argv: Sequence[str],
-    output: IO[bytes],
+    output: IO[bytes] | int,
     *,
     cwd: str,
     environment: Mapping[str, str],
     limit_seconds: float,
     excess: Callable[[], str] = lambda: "",
+    stdin: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Outcome:
-    """Run a program with an empty stdin and its output in the file `output`.
+    """Run a program, by default with an empty stdin, and write its output to `output`.
 
     `excess` is polled while it runs and kills it by returning a reason. Raises CommandUnavailable if it cannot be
     started, and ProgramEnded.
@@ -84,7 +85,7 @@ def run_program(
                 tuple(argv),
                 cwd=cwd,
                 env=dict(environment),
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=output,
                 stderr=messages,
                 start_new_session=True,
