@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, largest_fitting
+from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, counted, largest_fitting
 from skillhub_mcp.sanitize import in_element, shortened, visible
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_plain_name
@@ -203,7 +203,7 @@ class _Line:
 
 def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str:
     """Return the card of `skills` in at most `max_bytes` bytes of UTF-8; empty without skills or room."""
-    note = AWAITING.format(count=_skills(context.awaiting)) if context.awaiting else ""
+    note = AWAITING.format(count=counted(context.awaiting, "skill")) if context.awaiting else ""
     text = _render_card(skills, context, max_bytes=max_bytes - _size(f"\n{note}" if note else ""))
     with_note = "\n".join(part for part in (text, note) if part)
     return with_note if _size(with_note) <= max_bytes else text
@@ -338,10 +338,6 @@ def _domain_name(domain: Domain) -> str:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
-
-
-def _skills(count: int) -> str:
-    return f"{count:,} skill{'' if count == 1 else 's'}"
 
 
 SEPARATOR = "\n\n"

@@ -88,7 +88,12 @@ class Catalogue:
 
 
 def _are(count: int, thing: str, what: str) -> str:
-    return f"{count:,} {thing} is {what}" if count == 1 else f"{count:,} {thing}s are {what}" if count else ""
+    return f"{counted(count, thing)} {'is' if count == 1 else 'are'} {what}" if count else ""
+
+
+def counted(count: int, thing: str) -> str:
+    """Return, for example, `1 skill` or `2,187 skills`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

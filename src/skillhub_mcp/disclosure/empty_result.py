@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from skillhub_mcp.disclosure.catalogue import counted
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.project import Project
@@ -101,7 +102,7 @@ def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
     excluded = sum(policy.availability(skill) is Availability.FILTERED for skill in snapshot.skills)
     if not excluded:
         return []
-    what = f"{'names nothing, and so ' if policy.visibility.is_empty else ''}excludes {_skills(excluded)}"
+    what = f"{'names nothing, and so ' if policy.visibility.is_empty else ''}excludes {counted(excluded, 'skill')}"
     return [Problem(policy.visibility.setting, what, "correct it, or unset it to serve every skill")]
 
 
@@ -118,7 +119,7 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
         (Availability.ON, "for people only (disable-model-invocation)", "they load by name"),
     )
     return [
-        Problem(_skills(counts[availability]), what, fix)
+        Problem(counted(counts[availability], "skill"), what, fix)
         for availability, what, fix in causes
         if counts[availability] and (for_models or availability is not Availability.ON)
     ]
@@ -130,7 +131,3 @@ def nothing_there(report: ScanReport) -> tuple[Problem, ...]:
     if not named:
         return (Problem("SKILLHUB_ROOTS", "names no directory", "name one"),)
     return tuple(Problem(root.given, "has no skill", _FIRST_SKILL, remote="This hub") for root in named)
-
-
-def _skills(count: int) -> str:
-    return f"{count:,} skill{'' if count == 1 else 's'}"

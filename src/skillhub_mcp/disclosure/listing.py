@@ -54,7 +54,6 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
 
 def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ...]:
     """Return the skills that a model may choose, without those that await trust; pinned ones are most important."""
-    rank = {source: number for number, source in enumerate(Source)}
     return tuple(
         CatalogueEntry(
             name=one.skill.name,
@@ -62,7 +61,7 @@ def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ..
             path=skill_path(one.skill),
             source=one.source.value,
             scope="repo" if one.source is Source.PROJECT else "user",
-            importance=(not one.skill.is_pinned, rank[one.source]),
+            importance=(not one.skill.is_pinned, list(Source).index(one.source)),
         )
         for one in listed
         if one.served
