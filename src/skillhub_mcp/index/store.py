@@ -64,16 +64,14 @@ class Store:
         """Whether the table's directory exists. Loads nothing."""
         return self._connection is not None if self.db_path == IN_MEMORY else os.path.isdir(self._directory)
 
-    def open(self, version: int, *, created_as: str | None = None) -> TableVersion:
+    @blocking
+    async def open(self, version: int, *, created_as: str | None = None) -> TableVersion:
         """Return a version. With `created_as`, a table with another id counts as damaged: it is another one."""
-        opened = run(self._opened(version))
+        table = await (await self._connected()).open_table(self.name, version=version)
+        opened = TableVersion(table, await table.schema(), version)
         if created_as is not None and opened.table_id != created_as:
             raise IndexDamaged("another table has its name")
         return opened
-
-    async def _opened(self, version: int) -> TableVersion:
-        table = await (await self._connected()).open_table(self.name, version=version)
-        return TableVersion(table, await table.schema(), version)
 
     def rebuild(self, pieces: Callable[[Any], Iterable[Any]], schema: Any) -> TableVersion:
         """Write a new table in place of the old one, whose versions its readers keep, and return its version.

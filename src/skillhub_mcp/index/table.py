@@ -234,8 +234,6 @@ class TableVersion:
 
     def vectors_of(self, hashes: Iterable[str]) -> dict[str, Sequence[float]]:
         """Return the vectors of embedded texts, by the hash of the text."""
-        import numpy as np
-
         found: dict[str, Sequence[float]] = {}
         if self.dimension is None:
             return found
@@ -243,8 +241,7 @@ class TableVersion:
             condition = is_in("embedded_hash", some)
             read = self.read(["embedded_hash", "vector"], f"{condition} AND vector IS NOT NULL")
             vectors = _vectors(read.column("vector"), self.dimension)
-            if not np.isnan(vectors).any():
-                found.update(zip(read.column("embedded_hash").to_pylist(), vectors, strict=True))
+            found.update(zip(read.column("embedded_hash").to_pylist(), vectors, strict=True))
         return found
 
     @blocking
