@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from tests.disclosure.library import skill
 
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices, choices_text, parse_choices
-from skillhub_mcp.skills.model import FileStamp, Skill
-
-SKILL = Skill(
-    name="pdf",
-    description="d",
-    directory="/s/pdf",
-    root="/s",
-    category=None,
-    tags=(),
-    always_apply=False,
-    allowed_tools=(),
-    license=None,
-    compatibility=None,
-    metadata={},
-    diagnostics=(),
-    stamp=FileStamp(0, 0, "", 0),
-)
 
 
 def is_on(choices: Choices, name: str = "pdf", *, directory: str = "/s/pdf", project: str = "/repo") -> bool:
-    return not choices.is_off(replace(SKILL, name=name, directory=directory), project=project)
+    return not choices.is_off(skill(name, directory=directory), project=project)
 
 
 def test_a_skill_is_on_by_default() -> None:

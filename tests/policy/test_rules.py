@@ -218,15 +218,12 @@ def test_project_rules_can_only_narrow_the_users_rules() -> None:
     ]
 
 
-def test_others_allow_limits_rules_to_the_named_skills() -> None:
-    rules = parse_rules(written(others="allow", deny=[LOAD_A.as_json()], confirm=[LOAD_B.as_json()]))
+@pytest.mark.parametrize("others", Decision)
+def test_others_decides_about_skills_without_a_rule(others: Decision) -> None:
+    rules = parse_rules(written(others=others.value, deny=[LOAD_A.as_json()], confirm=[LOAD_B.as_json()]))
     decided = {name: [rules.decide(act, (name,)) for act in Action] for name in "abc"}
-    assert decided == {
-        "a": [Decision.DENY] * 3,
-        # Consent for loading is needed for reading and running too.
-        "b": [Decision.CONFIRM] * 3,
-        "c": [Decision.ALLOW] * 3,
-    }
+    # Consent for loading is needed for reading and running too.
+    assert decided == {"a": [Decision.DENY] * 3, "b": [Decision.CONFIRM] * 3, "c": [others] * 3}
     assert parse_rules(written(others="confirm")) == parse_rules(written()) == Rules()
 
 
@@ -320,9 +317,3 @@ def test_a_remembered_consent_never_permits_less(
 @given(rule=st.builds(PermissionRule, st.sampled_from(sorted(TOOL_ACTIONS))))
 def test_a_written_rule_is_read_back(rule: PermissionRule) -> None:
     assert parse_rules(written(allow=[rule.as_json()])).allow == (rule,)
-
-
-def test_others_deny_denies_unnamed_skills() -> None:
-    rules = parse_rules(written(others="deny", allow=[LOAD_A.as_json()], confirm=[LOAD_B.as_json()]))
-    decided = [rules.decide(Action.LOAD, {name}) for name in ("a", "b", "c")]
-    assert decided == [Decision.ALLOW, Decision.CONFIRM, Decision.DENY]

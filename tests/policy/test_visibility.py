@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from tests.disclosure.library import skill
 
 from skillhub_mcp.policy.visibility import Visibility
-from skillhub_mcp.skills.model import FileStamp, Skill
 
-PDF = Skill(
-    name="pdf",
-    description="d",
-    directory="/r/pdf",
-    root="/r",
-    category="documents",
-    tags=(),
-    always_apply=False,
-    allowed_tools=(),
-    license=None,
-    compatibility=None,
-    metadata={},
-    diagnostics=(),
-    stamp=FileStamp(0, 0, "", 0),
-)
-PLAIN = replace(PDF, name="plain", category=None)
+PDF = skill("pdf", category="documents")
+PLAIN = skill("plain")
 
 
 @pytest.mark.acceptance("S2-70", "S2-71", "S2-72")
@@ -54,15 +38,15 @@ def test_names_take_precedence_over_categories(
 
 
 def test_names_and_categories_are_folded() -> None:
-    skill = replace(PDF, name="Straße Map", category="documents")
-    assert Visibility(frozenset({"STRASSE  map"})).allows(skill)
-    assert Visibility(frozenset({"straße-map"})).allows(skill)
-    assert Visibility(None, frozenset({"Ｄocuments"})).allows(skill)
-    assert not Visibility(frozenset({"strasse"})).allows(skill)
+    map_skill = skill("Straße Map", category="documents")
+    assert Visibility(frozenset({"STRASSE  map"})).allows(map_skill)
+    assert Visibility(frozenset({"straße-map"})).allows(map_skill)
+    assert Visibility(None, frozenset({"Ｄocuments"})).allows(map_skill)
+    assert not Visibility(frozenset({"strasse"})).allows(map_skill)
 
 
 def test_a_blank_name_or_category_allows_no_skill() -> None:
-    nameless = replace(PDF, name="!!!", category="")
+    nameless = skill("!!!", category="")
     assert nameless.alias == ""
     assert not Visibility(frozenset({" "})).allows(nameless)
     assert not Visibility(None, frozenset({" "})).allows(nameless)
