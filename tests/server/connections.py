@@ -80,6 +80,23 @@ class Caller:
         raise AssertionError(name)
 
 
+class Person:
+    """Answers and records the questions to the client."""
+
+    def __init__(self, answer: str | None) -> None:
+        self.answer = answer
+        self.questions: list[str] = []
+        self.offered: list[str] = []
+
+    async def __call__(self, _: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        assert isinstance(params, mcp_types.ElicitRequestFormParams)
+        self.questions.append(params.message)
+        self.offered = params.requested_schema["properties"]["answer"]["enum"]
+        if self.answer is None:
+            return mcp_types.ElicitResult(action="decline")
+        return mcp_types.ElicitResult(action="accept", content={"answer": self.answer})
+
+
 @asynccontextmanager
 async def caller(target: Any, mode: str, **options: Any) -> AsyncIterator[Caller]:
     """A client in one session."""

@@ -209,24 +209,18 @@ def test_instructions_and_empty_answers_name_the_project_or_its_absence(
     assert f"{empty} is the project, and has no skill" in note
 
 
-def test_an_empty_search_without_a_project_says_so(environment: Environment, write_skill: SkillWriter) -> None:
+async def test_an_empty_search_without_a_project_says_so(environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("pastry", "Bakes pastry.", root=Path(os.environ["HOME"], ".agents", "skills"))
 
-    async def note() -> str:
-        async with reached(STDIO, environment) as client:
-            return str((await client.call("search_skills", query="qqqxyz")).json["note"])
-
-    assert "SKILLHUB_CWD" in asyncio.run(note())
+    async with reached(STDIO, environment) as client:
+        assert "SKILLHUB_CWD" in (await client.call("search_skills", query="qqqxyz")).json["note"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [STDIO, STDIO_MODERN], ids=["legacy", "modern"])
-def test_a_client_variable_wins_over_its_roots(
+async def test_a_client_variable_wins_over_its_roots(
     way: tuple[str, str], environment: Environment, projects: tuple[Path, Path]
 ) -> None:
-    async def journey() -> list[bool]:
-        named = {**environment, "CURSOR_PROJECT_DIR": str(projects[0])}
-        async with reached(way, named, process=True, list_roots_callback=Roots(projects[1])) as client:
-            return [await loads(client, name) for name in ("alpha", "beta")]
-
-    assert asyncio.run(journey()) == [True, False]
+    named = {**environment, "CURSOR_PROJECT_DIR": str(projects[0])}
+    async with reached(way, named, process=True, list_roots_callback=Roots(projects[1])) as client:
+        assert [await loads(client, name) for name in ("alpha", "beta")] == [True, False]

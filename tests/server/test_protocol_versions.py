@@ -90,10 +90,10 @@ async def test_a_skill_is_sent_once_a_session_unless_changed_or_forced(hub: Call
 
 @modes
 @pytest.mark.acceptance("S0-60", "S1-25")
-def test_two_clients_over_http_never_see_each_others_session(
+async def test_two_clients_over_http_never_see_each_others_session(
     mode: str, environment: dict[str, str], project: Path
 ) -> None:
-    async def journey(url: str) -> None:
+    with listening(environment) as url:
         async with caller(url, mode) as one, caller(url, mode) as other:
             assert "Do it." in (await one.call("skill_load", name="repo-review")).text
             await one.call("agents_context")
@@ -113,9 +113,6 @@ def test_two_clients_over_http_never_see_each_others_session(
                 assert other.handle not in ("guessed", one.handle)
         async with caller(url, mode) as third:
             assert "Do it." in (await third.call("skill_load", name="repo-review")).text
-
-    with listening(environment) as url:
-        asyncio.run(journey(url))
 
 
 @ways

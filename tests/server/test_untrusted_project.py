@@ -14,7 +14,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.hubs import settings_from
-from tests.server.connections import Caller, modes, reached, ways
+from tests.server.connections import Caller, Person, modes, reached, ways
 from tests.server.skills_client import ask, pages, read, refused
 
 from skillhub_mcp.bootstrap.library import agree_to, brought_in
@@ -129,7 +129,7 @@ async def test_a_skill_that_becomes_an_outside_link_is_not_read(
 
 
 @pytest.mark.parametrize("way", [("stdio", "auto"), ("http", "legacy")], ids="-".join)
-def test_a_link_out_of_the_project_serves_a_file_only_while_it_is_trusted(
+async def test_a_link_out_of_the_project_serves_a_file_only_while_it_is_trusted(
     environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
 ) -> None:
     far = write_skill("far", body="Far.\n", root=tmp_path / "far", files={"notes.md": "Notes."})
@@ -138,45 +138,47 @@ def test_a_link_out_of_the_project_serves_a_file_only_while_it_is_trusted(
     link = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "far"
     link.symlink_to(far)
 
-    async def journey() -> None:
-        async with reached(way, {**environment, "SKILLHUB_TOOLS": "core,context"}) as hub:
+    async with reached(way, {**environment, "SKILLHUB_TOOLS": "core,context"}) as hub:
 
-            async def answers() -> list[str]:
-                # A name that is unknown makes a server look at the files.
-                await hub.call("load_skill", skill_name="nothing")
-                calls = [
-                    await hub.call("load_skill", skill_name="far"),
-                    await hub.call("skill_load", name="far", force=True),
-                    await hub.call("read_skill_file", skill_name="far", file_path="notes.md"),
-                    await hub.call("read_skill_file", skill_name="far", file_path="nested.md"),
-                ]
-                assert "Evil." not in str(calls)
-                return [said.code or said.text for said in calls]
+        async def answers() -> list[str]:
+            # A name that is unknown makes a server look at the files.
+            await hub.call("load_skill", skill_name="nothing")
+            calls = [
+                await hub.call("load_skill", skill_name="far"),
+                await hub.call("skill_load", name="far", force=True),
+                await hub.call("read_skill_file", skill_name="far", file_path="notes.md"),
+                await hub.call("read_skill_file", skill_name="far", file_path="nested.md"),
+            ]
+            assert "Evil." not in str(calls)
+            return [said.code or said.text for said in calls]
 
-            refused = ["SKILL_NOT_FOUND"] * 4
-            assert await answers() == refused
-            assert "far" not in await found(hub, "far")
-            agree(environment)
-            load, context, read, nested = await answers()
-            assert "Far." in load
-            assert "Far." in context
-            assert "Notes." in read
-            assert nested == "PATH_NOT_ALLOWED"
-            link.unlink()
-            link.symlink_to(evil)
-            assert await answers() == refused
-            link.unlink()
-            link.symlink_to(far)
-            assert "Far." in (await answers())[0]
-            (far / "notes.md").write_text("Other.", encoding="utf-8")
-            assert await answers() == refused
+        async def answers_once_served() -> list[str]:
+            for _ in range(200):
+                if "SKILL_NOT_FOUND" not in (served := await answers()):
+                    return served
+                await asyncio.sleep(0.05)
+            raise AssertionError(served)
 
-    asyncio.run(journey())
+        refused = ["SKILL_NOT_FOUND"] * 4
+        assert await answers() == refused
+        assert "far" not in await found(hub, "far")
+        agree(environment)
+        load, context, read, nested = await answers_once_served()
+        assert "Far." in load
+        assert "Far." in context
+        assert "Notes." in read
+        assert nested == "PATH_NOT_ALLOWED"
+        link.unlink()
+        link.symlink_to(evil)
+        assert await answers() == refused
+        link.unlink()
+        link.symlink_to(far)
+        assert "Far." in (await answers_once_served())[0]
+        (far / "notes.md").write_text("Other.", encoding="utf-8")
+        assert await answers() == refused
 
 
-async def test_a_trusted_skill_loses_its_name_as_soon_as_it_changes(
-    environment: Environment,
-) -> None:
+async def test_a_trusted_skill_loses_its_name_as_soon_as_it_changes(environment: Environment) -> None:
     agree(environment)
     theirs = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "commit" / "SKILL.md"
 
@@ -218,9 +220,7 @@ async def test_a_hostile_rules_file_disables_only_its_own_skills(hub: Caller, en
         assert (await hub.call("load_skill", skill_name="obey")).code == code
 
 
-async def test_a_rule_by_name_does_not_allow_a_projects_skill(
-    environment: Environment,
-) -> None:
+async def test_a_rule_by_name_does_not_allow_a_projects_skill(environment: Environment) -> None:
     allowed = '{"permissions": {"others": "confirm", "allow": [{"tool": "skill_load", "skill_name": "commit"}]}}'
     rules = Path(environment["HOME"]) / ".skillhub" / "permissions.json"
     rules.parent.mkdir(mode=0o700, exist_ok=True)
@@ -234,59 +234,36 @@ async def test_a_rule_by_name_does_not_allow_a_projects_skill(
         assert "its project awaits trust. Ask the user to run: skillhub trust" in theirs.text
 
 
-class Person:
-    """Answers the questions about trust and loading, and records them."""
-
-    def __init__(self, trust: str, load: str = "no") -> None:
-        self.answers = {"Trust it?": trust, "Allow it?": load}
-        self.questions: list[str] = []
-
-    async def __call__(self, _: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-        assert isinstance(params, mcp_types.ElicitRequestFormParams)
-        self.questions.append(params.message)
-        form = params.requested_schema["properties"]["answer"]
-        self.offered = form["enum"]
-        return mcp_types.ElicitResult(action="accept", content={"answer": self.answers[form["title"]]})
-
-
 def trusts(environment: Environment) -> set[str]:
     record = trust_file(os.path.join(environment["HOME"], ".skillhub", "trust.json")).read()
     return set() if record is None else set(record.projects)
 
 
 @modes
-def test_loading_an_untrusted_skill_asks_and_keeps_the_answer(environment: Environment, mode: str) -> None:
+async def test_loading_an_untrusted_skill_asks_and_keeps_the_answer(environment: Environment, mode: str) -> None:
     person = Person("trust")
     rules = Path(environment["SKILLHUB_CWD"]) / ".skillhub" / "permissions.json"
-
-    async def journey() -> None:
-        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
-            await hub.call("load_skill", skill_name="commit")
-            # No question about skills that trust would not allow either.
-            rules.write_text("{", encoding="utf-8")
-            assert (await hub.call("load_skill", skill_name="obey")).code == "POLICY_UNREADABLE"
-            rules.unlink()
-            assert person.questions == []
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-            (question,) = person.questions
-            assert question == (
-                f"The project {environment['SKILLHUB_CWD']!r} brings skills that you have not agreed to as they are "
-                "now: 'commit', 'obey'. Once you trust it, it takes these names from your own skills: 'commit'. Each "
-                "agent that connects then reads these: 'obey'. Without that they are found and loaded too. "
-                "`skillhub trust` shows them. Do you trust the project?"
-            )
-            await until_commit_is(hub, "Theirs: commit.")
-
-    asyncio.run(journey())
+    async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+        await hub.call("load_skill", skill_name="commit")
+        # No question about skills that trust would not allow either.
+        rules.write_text("{", encoding="utf-8")
+        assert (await hub.call("load_skill", skill_name="obey")).code == "POLICY_UNREADABLE"
+        rules.unlink()
+        assert person.questions == []
+        assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
+        (question,) = person.questions
+        assert question == (
+            f"The project {environment['SKILLHUB_CWD']!r} brings skills that you have not agreed to as they are "
+            "now: 'commit', 'obey'. Once you trust it, it takes these names from your own skills: 'commit'. Each "
+            "agent that connects then reads these: 'obey'. Without that they are found and loaded too. "
+            "`skillhub trust` shows them. Do you trust the project?"
+        )
+        await until_commit_is(hub, "Theirs: commit.")
     assert trusts(environment) == {environment["SKILLHUB_CWD"]}
     # The next session gets no question.
     person.questions.clear()
-
-    async def again() -> None:
-        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-
-    asyncio.run(again())
+    async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+        assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
     assert person.questions == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -25,6 +24,8 @@ from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.roots import Source
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture
 def contested(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> dict[str, str]:
@@ -40,7 +41,7 @@ def contested(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_pat
     return {**{key: value for key, value in hub_environment.items() if key != "SKILLS_DIR"}, **places}
 
 
-def test_if_the_winner_is_disabled_the_next_skill_is_used_everywhere(contested: dict[str, str]) -> None:
+async def test_if_the_winner_is_disabled_the_next_skill_is_used_everywhere(contested: dict[str, str]) -> None:
     tools = {**contested, "SKILLHUB_TOOLS": "core,registry,skill,context"}
     command(contested, "disable", "commit@project")
 
@@ -64,11 +65,8 @@ def test_if_the_winner_is_disabled_the_next_skill_is_used_everywhere(contested: 
             "instructions": client.instructions or "",
         }
 
-    async def go() -> dict[str, str]:
-        async with in_process(tools) as client:
-            return await ways(client)
-
-    said = asyncio.run(go())
+    async with in_process(tools) as client:
+        said = await ways(client)
     for way in ("load_skill", "Skill", "skill_load", "prompts/get", "prompts/get skill", "resources/read"):
         assert "My own body." in said[way], way
     assert "My notes." in said["read_skill_file"]

@@ -12,7 +12,7 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import RUN, Caller, caller, modes, reached, two_ways, ways
+from tests.server.connections import RUN, Caller, Person, caller, modes, reached, two_ways, ways
 from tests.server.sessions import Answer, command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
@@ -90,23 +90,6 @@ def typed(way: tuple[str, str]) -> Callable[..., str]:
 
 def codes(said: dict[str, Answer]) -> set[str | None]:
     return {one.code for one in said.values()}
-
-
-class Person:
-    """Answers and records the questions to the client."""
-
-    def __init__(self, answer: str | None) -> None:
-        self.answer = answer
-        self.questions: list[str] = []
-        self.offered: list[str] = []
-
-    async def __call__(self, _: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-        assert isinstance(params, mcp_types.ElicitRequestFormParams)
-        self.questions.append(params.message)
-        self.offered = params.requested_schema["properties"]["answer"]["enum"]
-        if self.answer is None:
-            return mcp_types.ElicitResult(action="decline")
-        return mcp_types.ElicitResult(action="accept", content={"answer": self.answer})
 
 
 @ways

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,8 @@ from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.middleware.sessions import _CURRENT, Session, Sessions
+
+pytestmark = pytest.mark.anyio
 
 
 @contextmanager
@@ -59,19 +60,16 @@ def test_another_callers_handle_starts_a_new_session() -> None:
 
 
 @pytest.mark.slow
-def test_an_invalid_session_handle_is_refused(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+async def test_an_invalid_session_handle_is_refused(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("one")
 
-    async def go() -> list[str | None]:
-        environment = {**hub_environment, "SKILLHUB_TOOLS": "context"}
-        said = []
-        for way in (("http", "legacy"), ("http", "auto"), ("stdio", "auto")):
-            handles: tuple[Any, ...] = (["x"], 3) if way == ("http", "auto") else ("x",)
-            async with reached(way, environment) as hub:
-                said += [await hub.call("context_inspect", session=handle) for handle in handles]
-        return [one.code for one in said]
-
-    assert set(asyncio.run(go())) == {"INVALID_ARGUMENT"}
+    environment = {**hub_environment, "SKILLHUB_TOOLS": "context"}
+    said = []
+    for way in (("http", "legacy"), ("http", "auto"), ("stdio", "auto")):
+        handles: tuple[Any, ...] = (["x"], 3) if way == ("http", "auto") else ("x",)
+        async with reached(way, environment) as hub:
+            said += [await hub.call("context_inspect", session=handle) for handle in handles]
+    assert {one.code for one in said} == {"INVALID_ARGUMENT"}
 
 
 def told(answer: httpx2.Response) -> str:

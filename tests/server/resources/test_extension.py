@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 
 import mcp
@@ -39,8 +38,8 @@ def large(hub_environment: Environment, write_skill: SkillWriter) -> Environment
 
 
 @modes
-def test_the_server_declares_its_capabilities_to_newer_clients(environment: Environment, mode: str) -> None:
-    async def journey(url: str) -> None:
+async def test_the_server_declares_its_capabilities_to_newer_clients(environment: Environment, mode: str) -> None:
+    with listening(environment) as url:
         async with mcp.Client(url, mode=mode) as client:
             capabilities = client.server_capabilities
             assert capabilities is not None
@@ -49,13 +48,10 @@ def test_the_server_declares_its_capabilities_to_newer_clients(environment: Envi
             # The 2025-11-25 protocol has no field for it.
             assert said == ({"directoryRead": True} if mode == "auto" else None)
 
-    with listening(environment) as url:
-        asyncio.run(journey(url))
-
 
 @modes
-def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
-    async def journey(url: str) -> None:
+async def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
+    with listening(large) as url:
         async with caller(url, mode) as hub:
             skills = await pages(hub, "skills/list", "skills")
             assert [len(page) for page in skills] == [100, 100, 53]
@@ -64,9 +60,6 @@ def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
             resources = await pages(hub, "resources/list", "resources")
             assert [len(page) for page in resources] == [250, 3]
             assert [one["name"] for page in resources for one in page] == names
-
-    with listening(large) as url:
-        asyncio.run(journey(url))
 
 
 @ways

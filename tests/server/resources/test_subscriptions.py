@@ -20,7 +20,7 @@ from tests.conftest import SkillWriter, put_file
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import listening, piped, ways
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 _LONG = 30
 BODY, GUIDE, OTHER = (f"skill://hub/{file}" for file in ("pdf/SKILL.md", "pdf/references/guide.md", "csv/SKILL.md"))
@@ -115,7 +115,7 @@ def test_each_file_change_is_sent_to_its_subscribers(
             asyncio.run(journey(url))
 
 
-def test_missing_files_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+async def test_missing_files_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
     nothing = (
         "skill://hub/none/SKILL.md",
@@ -125,7 +125,7 @@ def test_missing_files_cannot_be_subscribed_to(hub_environment: dict[str, str], 
         "skill://%",
     )
 
-    async def journey(url: str) -> list[int]:
+    with listening(hub_environment) as url:
         codes = []
         async with subscribed(url, "legacy") as subscriber:
             for uri in nothing:
@@ -134,10 +134,7 @@ def test_missing_files_cannot_be_subscribed_to(hub_environment: dict[str, str], 
                 codes.append(refused.value.error.code)
         async with subscribed(url, "auto", *nothing, GUIDE) as subscriber:
             assert subscriber.agreed == [GUIDE]
-        return codes
-
-    with listening(hub_environment) as url:
-        assert asyncio.run(journey(url)) == [-32602] * len(nothing)
+        assert codes == [-32602] * len(nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +155,10 @@ def tokens(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: 
     return Tokens(environment, add_token(file, "all"), add_token(file, "csv", skills=["csv"]))
 
 
-def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(tokens: Tokens, write_skill: SkillWriter) -> None:
-    async def journey(url: str) -> None:
+async def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(
+    tokens: Tokens, write_skill: SkillWriter
+) -> None:
+    with listening(tokens.environment) as url:
         async with (
             bearer(url, tokens.for_csv) as narrow,
             bearer(url, tokens.for_all) as wide,
@@ -176,6 +175,3 @@ def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(tokens: Toke
         async with bearer(url, tokens.for_csv, "legacy") as narrow:
             with pytest.raises(MCPError):
                 await Subscriber(narrow.client).subscribe(BODY)
-
-    with listening(tokens.environment) as url:
-        asyncio.run(journey(url))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from pathlib import Path
@@ -52,16 +51,11 @@ async def told(hub: Caller, path: str) -> list[str]:
 
 @ways
 @pytest.mark.acceptance("S1-25", "S1-33")
-def test_a_session_continues_after_a_restart(way: tuple[str, str], environment: dict[str, str], project: Path) -> None:
+async def test_a_session_continues_after_a_restart(
+    way: tuple[str, str], environment: dict[str, str], project: Path
+) -> None:
     # Over HTTP paths start at the project's root.
     start = "" if way[0] == "http" else f"{project}/"
-
-    async def first() -> str:
-        async with reached(way, environment) as hub:
-            begun = await hub.call("agents_context")
-            assert "Rules of the root." in begun.text
-            assert await told(hub, f"{start}a/x.py") == ["a"]
-            return handle_of(begun)
 
     async def later(resume: str, cwd: str) -> str:
         async with reached(way, {**environment, "SKILLHUB_CWD": str(project / cwd)}) as hub:
@@ -88,11 +82,15 @@ def test_a_session_continues_after_a_restart(way: tuple[str, str], environment: 
             for path in ("x.py", "a/deep/x.py", "here/sub/x.py"):
                 assert await told(hub, f"{start}{path}") == []
 
-    handle = asyncio.run(first())
+    async with reached(way, environment) as hub:
+        begun = await hub.call("agents_context")
+        assert "Rules of the root." in begun.text
+        assert await told(hub, f"{start}a/x.py") == ["a"]
+        handle = handle_of(begun)
     write(project, "", "New rules of the root.\n", mtime=2_000)
-    newer = asyncio.run(later(handle, "a/deep"))
+    newer = await later(handle, "a/deep")
     assert newer != handle
-    asyncio.run(last(newer))
+    await last(newer)
 
 
 @modes

@@ -16,7 +16,7 @@ from tests.conftest import SkillWriter
 from tests.server.connections import listening
 from tests.server.sessions import Answer, call, in_process
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 TOOLS = {"skills_list", "skill_search", "skill_load"}
@@ -90,23 +90,20 @@ def test_the_list_has_every_skill_and_every_error(
     assert len(answer.texts) == 1
 
 
-def test_over_http_no_path_is_shown_or_accepted(
+async def test_over_http_no_path_is_shown_or_accepted(
     environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
     add(project, "one", files={"references/a.md": "x"})
     add(project, "broken", frontmatter="name: broken")
 
-    async def journey(url: str) -> list[Answer]:
+    with listening(environment) as url:
         async with Client(url) as client:
-            return [
+            *told, refused = [
                 await call(client, "skills_list"),
                 await call(client, "skill_search", query="one"),
                 await call(client, "skill_load", name="one"),
                 await call(client, "skills_list", cwd=str(project)),
             ]
-
-    with listening(environment) as url:
-        *told, refused = asyncio.run(journey(url))
     assert names(told[0]) == ["one"]
     assert told[0].json["errors"][0]["path"] == os.path.join("broken", "SKILL.md")
     assert "<file>references/a.md</file>" in told[2].text

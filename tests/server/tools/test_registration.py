@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import caller, listening
 from tests.server.sessions import call, in_process
+
+pytestmark = pytest.mark.anyio
 
 Environment = dict[str, str]
 
@@ -27,31 +28,25 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
-def test_an_optional_argument_that_is_null_has_its_default(
+async def test_an_optional_argument_that_is_null_has_its_default(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("one")
 
-    async def go() -> list[tuple[str, str]]:
-        async with in_process({**hub_environment, **EVERYTHING}) as client:
-            refused = []
-            for tool in await client.list_tools():
-                needed = NEEDED.get(tool.name, {})
-                nulls = dict.fromkeys(tool.input_schema["properties"].keys() - needed.keys())
-                answer = await call(client, tool.name, **nulls, **needed)
-                refused += [(tool.name, answer.text)] if answer.code == "INVALID_ARGUMENT" else []
-            return refused
-
-    assert asyncio.run(go()) == []
+    async with in_process({**hub_environment, **EVERYTHING}) as client:
+        refused = []
+        for tool in await client.list_tools():
+            needed = NEEDED.get(tool.name, {})
+            nulls = dict.fromkeys(tool.input_schema["properties"].keys() - needed.keys())
+            answer = await call(client, tool.name, **nulls, **needed)
+            refused += [(tool.name, answer.text)] if answer.code == "INVALID_ARGUMENT" else []
+        assert refused == []
 
 
 @pytest.mark.slow
-def test_a_null_session_counts_as_missing(hub_environment: Environment, write_skill: SkillWriter) -> None:
+async def test_a_null_session_counts_as_missing(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one")
 
-    async def go(url: str) -> str | None:
-        async with caller(url, "auto") as client:
-            return (await client.call("load_skill", skill_name="one", session=None)).code
-
     with listening(hub_environment) as url:
-        assert asyncio.run(go(url)) is None
+        async with caller(url, "auto") as client:
+            assert (await client.call("load_skill", skill_name="one", session=None)).code is None

@@ -14,7 +14,7 @@ from tests.conftest import SkillWriter
 from tests.server.connections import listening
 from tests.server.sessions import Answer, call, in_process
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 
@@ -106,16 +106,13 @@ def test_a_refresh_sees_new_and_deleted_skills(environment: Environment, write_s
     assert before.json["report"]["digest"] != after.json["report"]["digest"]
 
 
-def test_over_http_no_path_of_the_server_is_shown(environment: Environment, write_skill: SkillWriter) -> None:
+async def test_over_http_no_path_of_the_server_is_shown(environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one")
     write_skill("broken", frontmatter="name: broken")
 
-    async def ask(url: str) -> tuple[Answer, Answer]:
-        async with Client(url) as client:
-            return await call(client, "build_index"), await call(client, "available_skills")
-
     with listening(environment) as url:
-        built, available = asyncio.run(ask(url))
+        async with Client(url) as client:
+            built, available = await call(client, "build_index"), await call(client, "available_skills")
     assert names(built) == ["one"]
     assert built.json["report"]["ignored"]["reasons"]
     for text in (built.text, available.text):

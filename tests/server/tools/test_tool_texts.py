@@ -13,7 +13,7 @@ from tests.server.sessions import in_process
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 Environment = dict[str, str]
 Tool = dict[str, Any]
@@ -63,13 +63,10 @@ def test_every_tool_and_argument_in_a_text_exists(tools: list[Tool]) -> None:
 
 
 @pytest.mark.parametrize("tools", ["core", "context", "agents", "registry", "skill"])
-def test_a_set_alone_names_no_tool_that_it_lacks(tools: str, hub_environment: Environment) -> None:
-    async def texts() -> tuple[set[str], str]:
-        async with in_process({**hub_environment, "SKILLHUB_TOOLS": tools}, expose_paths=True) as client:
-            offered = await client.list_tools()
-            said = [client.initialize_result.instructions or ""] if client.initialize_result else []
-            shown = [json.dumps(tool.model_dump(mode="json")) for tool in offered]
-            return {tool.name for tool in offered}, " ".join([*said, *shown])
-
-    offered, text = asyncio.run(texts())
+async def test_a_set_alone_names_no_tool_that_it_lacks(tools: str, hub_environment: Environment) -> None:
+    async with in_process({**hub_environment, "SKILLHUB_TOOLS": tools}, expose_paths=True) as client:
+        listed = await client.list_tools()
+        said = [client.initialize_result.instructions or ""] if client.initialize_result else []
+        shown = [json.dumps(tool.model_dump(mode="json")) for tool in listed]
+        offered, text = {tool.name for tool in listed}, " ".join([*said, *shown])
     assert {name for name in TOOL_ACTIONS if "_" in name and re.search(rf"\b{name}\b", text)} <= offered
