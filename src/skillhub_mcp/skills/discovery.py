@@ -23,6 +23,9 @@ MAX_TOO_DEEP = 200
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
+_READABLE = "make it readable, or remove it from the roots"
+
+
 class FoundSkillFile(NamedTuple):
     """A SKILL.md, in any letter case (`file`), and its stat values. `name` is the directory's name, or the link's."""
 
@@ -41,7 +44,7 @@ class WalkProblem:
 
     path: str
     reason: str
-    fix: str = "make it readable, or remove it from the roots"
+    fix: str
 
 
 class SkipReason(str, Enum):
@@ -228,7 +231,7 @@ class _Walker:
         if len(paths) < MAX_NAMED_PER_REASON:
             paths.append(_writable(self._root.as_configured(path)))
 
-    def _report(self, path: str, reason: str | OSError, fix: str | None = None) -> None:
+    def _report(self, path: str, reason: str | OSError, fix: str = _READABLE) -> None:
         self._problems[_problem(self._root.as_configured(path), reason, fix)] = None
 
     def _add(self, entry: os.DirEntry[str], directory: str, name: str) -> None:
@@ -296,39 +299,34 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
     return os.path.realpath(entry.path) if entry.is_symlink() and entry.is_dir() else None
 
 
-def _reason(error: OSError) -> str:
-    return f"cannot be read ({error.strerror or type(error).__name__})"
-
-
 def _unusable_root(root: SkillRoot) -> WalkProblem | None:
     """Return why a root that should be there cannot be walked, or None."""
+    is_hub = root.source is Source.HUB
     try:
-        status = os.stat(root.path)
-    except OSError as error:
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            return _problem(root.path, error)
+        is_directory = stat.S_ISDIR(os.stat(root.path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
         if root.optional and not os.path.lexists(expand_home(root.given)):
             return None
-        other = "correct SKILLS_DIR" if root.source is Source.HUB else "remove the link that names it"
-        other = _forget(root) if root.recorded else other
+        other = _forget(root) or ("correct SKILLS_DIR" if is_hub else "remove the link that names it")
         return _problem(root.path, "does not exist", f"create it, or {other}")
-    if stat.S_ISDIR(status.st_mode):
+    except OSError as error:
+        return _problem(root.path, error)
+    if is_directory:
         return None
-    other = "name a directory in SKILLS_DIR" if root.source is Source.HUB else "put a directory there, or nothing"
-    other = _forget(root) if root.recorded else other
+    other = _forget(root) or ("name a directory in SKILLS_DIR" if is_hub else "put a directory there, or nothing")
     return _problem(root.path, "is a file, not a directory", other)
 
 
 def _forget(root: SkillRoot) -> str:
     from skillhub_mcp.skills.places import shell_path
 
-    return f"run `skillhub roots remove {shell_path(root.path)}`"
+    return f"run `skillhub roots remove {shell_path(root.path)}`" if root.recorded else ""
 
 
-def _problem(path: str, reason: str | OSError, fix: str | None = None) -> WalkProblem:
+def _problem(path: str, reason: str | OSError, fix: str = _READABLE) -> WalkProblem:
     if isinstance(reason, OSError):
-        reason = _reason(reason)
-    return WalkProblem(_writable(path), reason) if fix is None else WalkProblem(_writable(path), reason, fix)
+        reason = f"cannot be read ({reason.strerror or type(reason).__name__})"
+    return WalkProblem(_writable(path), reason, fix)
 
 
 def _writable(path: str) -> str:

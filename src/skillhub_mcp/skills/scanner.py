@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.discovery import (
@@ -214,12 +215,12 @@ def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkill
             status = os.stat(os.path.join(directory, file))
         except OSError:
             return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
         entry = known[directory]
         found[directory] = FoundSkillFile(
             directory, entry.root, entry.name, status.st_mtime_ns, status.st_size, status.st_ctime_ns, file
         )
-        if not stat.S_ISREG(status.st_mode):
-            return None
     return tuple(found.values())
 
 
@@ -249,8 +250,7 @@ def _with_unavailable(problems: Sequence[WalkProblem], unavailable: Sequence[Una
     known = {
         root.path: WalkProblem(
             root.path,
-            f"{root.reason}, and had {root.remembered:,} skill{'' if root.remembered == 1 else 's'}, which stay known "
-            "and cannot be loaded",
+            f"{root.reason}, and had {plural(root.remembered, 'skill')}, which stay known and cannot be loaded",
             "mount or restore it, or run `skillhub index --forget` with its path if they are gone for good",
         )
         for root in unavailable
