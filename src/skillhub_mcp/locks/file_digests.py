@@ -147,22 +147,18 @@ def files_below(directory: str, below: str = "") -> Iterator[tuple[str, str, os.
 def _digest(path: str, state: FileState) -> FileDigest:
     """Return the digest of a path. Raises OSError, also if it is being written."""
     if stat.S_ISREG(state.mode):
-        return _hashed(path, state)
+        whole = hashlib.sha256()
+        with open(os.open(path, TO_PLAIN_FILE), "rb") as file:
+            while piece := file.read(_PIECE):
+                whole.update(piece)
+            if _state(os.fstat(file.fileno())) != state:
+                raise OSError(0, "it is being written", path)
+        return FileDigest(whole.hexdigest(), state.size, bool(state.mode & stat.S_IXUSR))
     kind = "FIFO" if stat.S_ISFIFO(state.mode) else "socket" if stat.S_ISSOCK(state.mode) else "device"
     if stat.S_ISLNK(state.mode):
         target = os.readlink(path)
         kind = "-> " + (target.removeprefix("\\\\?\\").replace("\\", "/") if os.name == "nt" else target)
     return FileDigest("", 0, executable=False, irregular=kind)
-
-
-def _hashed(path: str, state: FileState) -> FileDigest:
-    whole = hashlib.sha256()
-    with open(os.open(path, TO_PLAIN_FILE), "rb") as file:
-        while piece := file.read(_PIECE):
-            whole.update(piece)
-        if _state(os.fstat(file.fileno())) != state:
-            raise OSError(0, "it is being written", path)
-    return FileDigest(whole.hexdigest(), state.size, bool(state.mode & stat.S_IXUSR))
 
 
 def _state(status: os.stat_result) -> FileState:
