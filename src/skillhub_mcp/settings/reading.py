@@ -91,15 +91,11 @@ def near_setting(name: str) -> str:
     name = name.upper()
     if name in _SUCCESSORS:
         return _SUCCESSORS[name]
-    plain = name.removeprefix(_PREFIX)
-    for known in (name, plain):
-        if known in BY_NAME:
-            return known
     # Imported here, since few have such a name.
     from skillhub_mcp.skills.names import near_names
 
     by_rest = {setting.name.removeprefix(_PREFIX): setting.name for setting in SETTINGS}
-    return next((by_rest[rest] for rest in near_names(plain, by_rest, limit=1)), "")
+    return next((by_rest[rest] for rest in near_names(name.removeprefix(_PREFIX), by_rest, limit=1)), "")
 
 
 def read_settings(
