@@ -159,7 +159,7 @@ _PAGE = re.compile(r"(?<![\w./-])(?:docs|examples|bench|tests)/[\w-]")
 def checkout_paths(source: str) -> list[str]:
     """Return the texts of a module that name a file of the repository; docstrings and comments are for its readers."""
     tree = ast.parse(source)
-    told = {
+    reported = {
         id(node.body[0].value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
@@ -171,7 +171,7 @@ def checkout_paths(source: str) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and id(node) not in told
+        and id(node) not in reported
         and _PAGE.search(node.value)
     ]
 

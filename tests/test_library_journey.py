@@ -86,9 +86,9 @@ def test_install_update_tampering_and_another_machine(
             repository.commit(
                 {"skills/walrus-care/SKILL.md": skill_text("walrus-care", "Feed a walrus.", body="Give it mussels.")}
             )
-            told = here.typed("update", "--yes")
-            assert "    -Give it clams." in told
-            assert "    +Give it mussels." in told
+            reported = here.typed("update", "--yes")
+            assert "    -Give it clams." in reported
+            assert "    +Give it mussels." in reported
             # The server that runs follows.
             loaded = await asked(client, "load_skill", skill_name="walrus-care")
             assert "mussels" in loaded["instructions"]

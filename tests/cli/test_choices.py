@@ -108,9 +108,9 @@ def test_disabling_a_winner_serves_the_shadowed_skill(
     assert "commit  user  Mine." in skillhub("list", **here).out
     indexed = skillhub("index", "--json", **here).json
     assert (indexed["found"], indexed["served"], indexed["excluded"]["off"], indexed["shadowed"]) == (2, 1, 1, [])
-    told = skillhub("why", "commit@project", **here).out
-    assert "skillhub enable commit@project\n" in told
-    assert f"{mine}: answers to its name instead\n" in told
+    reported = skillhub("why", "commit@project", **here).out
+    assert "skillhub enable commit@project\n" in reported
+    assert f"{mine}: answers to its name instead\n" in reported
     (row,) = skillhub("enable", "commit@project", "--json", **here).json["skills"]
     assert (row["state"], row["answers"]) == ("on", str(hostile))
     assert skillhub("disable", "commit@project", **here).err == f"commit now loads {mine} (user)\n"

@@ -28,8 +28,8 @@ def states(database: str) -> bytes:
 
 def test_only_a_root_that_is_gone_is_a_warning(skillhub: Skillhub, gone: Path) -> None:
     there = skillhub("doctor", "--json").json
-    (told,) = there["unused_roots"]
-    assert (told["path"], told["there"], told["skills"]) == (str(gone), True, 1)
+    (reported,) = there["unused_roots"]
+    assert (reported["path"], reported["there"], reported["skills"]) == (str(gone), True, 1)
     assert str(gone) not in json.dumps(there["warnings"])
     assert str(gone) in json.dumps(there["notes"])
     gone.rename(gone.with_name("elsewhere"))

@@ -260,9 +260,9 @@ def test_an_unwritable_database_is_an_error(skillhub: Skillhub, write_skill: Ski
     assert (done.code, done.error["code"]) == (1, "INDEX_UNAVAILABLE")
     assert str(database) in done.error["message"]
     assert done.json["index"] == {"changed": False, "problem": done.error["message"]}
-    told = skillhub("index", SKILLHUB_DB_PATH=str(database))
-    assert "index     not written" in told.out
-    assert told.err.startswith(f"error: {done.error['message']}\n\nhint: ")
+    reported = skillhub("index", SKILLHUB_DB_PATH=str(database))
+    assert "index     not written" in reported.out
+    assert reported.err.startswith(f"error: {done.error['message']}\n\nhint: ")
 
 
 def test_a_missing_skills_directory_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
@@ -298,10 +298,10 @@ def test_skills_of_an_empty_directory_stay_known_until_forgotten(
     skillhub("index")
     skills_dir.rename(tmp_path / "away")
     skills_dir.mkdir()
-    told = "is empty, and had 2 skills, which stay known and cannot be loaded"
-    assert told in skillhub("index").out
+    reported = "is empty, and had 2 skills, which stay known and cannot be loaded"
+    assert reported in skillhub("index").out
     doctor = skillhub("doctor")
-    assert (doctor.code, told in doctor.out, "skillhub index --forget" in doctor.out) == (1, True, True)
+    assert (doctor.code, reported in doctor.out, "skillhub index --forget" in doctor.out) == (1, True, True)
     assert doctor.out.startswith("1 problem\n  2 skills served\n")
     assert skillhub("list").out.count("(its skills directory is away)") == 2
     assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]

@@ -103,26 +103,26 @@ def test_each_mistake_that_hides_every_skill_fails_with_its_fix(
     (write_skill("two", root=refused) / "SKILL.md").write_text("no frontmatter", encoding="utf-8")
     write_skill("alpha", root=tmp_path / "good")
 
-    def told(where: Path, **settings: str) -> str:
+    def reported(where: Path, **settings: str) -> str:
         done = skillhub(*command, SKILLS_DIR=str(where), **settings)
         assert done.code == 1
         problems = skillhub(*command, "--json", SKILLS_DIR=str(where), **settings).json["problems"]
         assert all(problem["subject"] in done.out and problem["fix"] in done.out for problem in problems)
         return done.out
 
-    assert f"{nowhere}\n      does not exist\n      → create it, or correct SKILLS_DIR" in told(nowhere)
-    assert f"{file}\n      is a file, not a directory\n      → name a directory in SKILLS_DIR" in told(file)
-    both = told(refused)
+    assert f"{nowhere}\n      does not exist\n      → create it, or correct SKILLS_DIR" in reported(nowhere)
+    assert f"{file}\n      is a file, not a directory\n      → name a directory in SKILLS_DIR" in reported(file)
+    both = reported(refused)
     assert (
         f"{refused}/one/SKILL.md\n      is refused: there is no description (description-missing)\n      → describe"
         in both
     )
     assert f"{refused}/two/SKILL.md:1\n      is refused: the file does not start with a line ---" in both
-    filtered = told(tmp_path / "good", SKILLHUB_ENABLED_SKILLS="alhpa")
+    filtered = reported(tmp_path / "good", SKILLHUB_ENABLED_SKILLS="alhpa")
     assert "SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill\n      → correct it" in filtered
     # However many are refused: none of them keeps back what the filter does.
     write_skill("alpha", root=refused)
-    assert told(refused, SKILLHUB_ENABLED_SKILLS="alhpa").startswith(
+    assert reported(refused, SKILLHUB_ENABLED_SKILLS="alhpa").startswith(
         "No skills:\n  SKILLHUB_ENABLED_SKILLS\n      excludes 1 skill\n      → correct it"
     )
 

@@ -25,14 +25,14 @@ class Typed(io.StringIO):
 def test_a_new_skill_is_valid_found_and_its_cost_reported(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("new", "invoice-totals", "--description", DESCRIPTION, "--scripts", "--references", "--json")
     assert (done.code, done.err) == (0, "")
-    told = done.json
-    assert [Path(path).relative_to(skills_dir / "invoice-totals").as_posix() for path in told["files"]] == [
+    reported = done.json
+    assert [Path(path).relative_to(skills_dir / "invoice-totals").as_posix() for path in reported["files"]] == [
         "SKILL.md",
         "references/details.md",
         "scripts/run.py",
     ]
-    assert (told["served"], told["rank"], told["hits"], told["overlaps"]) == (True, 1, 1, [])
-    assert min(told["tokens"].values()) > 0
+    assert (reported["served"], reported["rank"], reported["hits"], reported["overlaps"]) == (True, 1, 1, [])
+    assert min(reported["tokens"].values()) > 0
     # An untouched template is not a finished skill.
     untouched = skillhub("validate", skills_dir, "--json")
     assert (untouched.code, [one["rule"] for one in untouched.json["skills"][0]["findings"]]) == (1, ["template-left"])

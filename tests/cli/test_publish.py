@@ -23,8 +23,8 @@ def test_the_report_counts_what_was_published(skillhub: Skillhub, tmp_path: Path
     assert lines[0] == f"published 1: {tmp_path / 'out'}"
     assert lines[1] == "skills  2: 2 new, 0 changed, 0 removed"
     assert lines[2].startswith("files   3, ")
-    told = "  hub/pdf: .env is withheld: dotfiles are served only with SKILLHUB_SERVE_DOTFILES=1"
-    assert lines[3:] == ["", "not published (1):", told]
+    reported = "  hub/pdf: .env is withheld: dotfiles are served only with SKILLHUB_SERVE_DOTFILES=1"
+    assert lines[3:] == ["", "not published (1):", reported]
     again = skillhub("publish", tmp_path / "out")
     assert (again.code, again.out.splitlines()[0]) == (0, f"unchanged since publication 1: {tmp_path / 'out'}")
 

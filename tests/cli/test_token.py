@@ -80,8 +80,8 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, fi
     for arguments, message in (
         (["new", "ci"], "the token cannot be made: there is a token named 'ci' already"),
         (["new", "c i"], "the token cannot be made: 'c i' is not a name of 1 to 64"),
-        (["new", "x", "--skills", ","], "--skills or --categories is invalid: skills must be a list"),
-        (["new", "x", "--categories", ""], "--skills or --categories is invalid: categories must be a list"),
+        (["new", "x", "--skills", ","], "the token cannot be made: skills must be a list"),
+        (["new", "x", "--categories", ""], "the token cannot be made: categories must be a list"),
         (["revoke", "cii"], "NAME 'cii' is not the name of a token"),
     ):
         done = skillhub("token", *arguments, "--file", file, "--json")
@@ -97,7 +97,7 @@ def test_an_invalid_file_is_not_overwritten(skillhub: Skillhub, file: Path) -> N
         done = skillhub("token", *arguments, "--file", file, "--json")
         assert (done.code, done.error["code"], done.error["path"]) == (1, "TOKENS_UNREADABLE", str(file))
     assert file.read_text(encoding="utf-8") == '{"tokens": []}'
-    # The mend that is named works.
+    # The fix in the hint works.
     assert "removed it, `skillhub token new NAME` makes a new one" in done.error["hint"]
     file.unlink()
     assert skillhub("token", "new", "ci", "--file", file).code == 0

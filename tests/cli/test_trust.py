@@ -1,4 +1,4 @@
-"""`skillhub trust`: what a project brings is shown before anything is recorded, and what awaits that is told."""
+"""`skillhub trust`: a project's skills are shown before anything is recorded, and marked until they are trusted."""
 
 from __future__ import annotations
 

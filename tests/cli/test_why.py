@@ -55,7 +55,7 @@ def test_each_reason_against_serving_names_its_file_and_line(
         '{"format": 1, "projects": {},\n\n "user": {\n  "other": false,\n  "pdf": false}}', encoding="utf-8"
     )
 
-    def told(name: str, **settings: str) -> tuple[str, list[tuple[str, int | None]], str]:
+    def reported(name: str, **settings: str) -> tuple[str, list[tuple[str, int | None]], str]:
         done = skillhub("why", name, "--json", **settings)
         (account,) = done.json["accounts"]
         text = skillhub("why", name, **settings).out
@@ -67,24 +67,24 @@ def test_each_reason_against_serving_names_its_file_and_line(
     own_rules(rules)
     own_choices(choices)
     chosen, ruled = own_file("choices.json"), own_file("permissions.json")
-    both = told("pdf")
+    both = reported("pdf")
     assert both[:2] == ("switched off", [(str(chosen), None), (str(ruled), None)])
     chosen.unlink()
-    assert told("pdf")[:2] == ("denied by a rule", [(str(ruled), None)])
+    assert reported("pdf")[:2] == ("denied by a rule", [(str(ruled), None)])
     ruled.unlink()
     own_choices(choices)
-    off = told("pdf")
+    off = reported("pdf")
     assert off[:2] == ("switched off", [(str(chosen), None)])
     assert "skillhub enable pdf" in off[2]
     chosen.unlink()
-    filtered = told("pdf", SKILLHUB_ENABLED_SKILLS="people")
+    filtered = reported("pdf", SKILLHUB_ENABLED_SKILLS="people")
     assert (filtered[0], "SKILLHUB_ENABLED_SKILLS does not name it" in filtered[2]) == ("filtered", True)
-    by_category = told("pdf", SKILLHUB_ENABLED_CATEGORIES="docs")
+    by_category = reported("pdf", SKILLHUB_ENABLED_CATEGORIES="docs")
     assert "SKILLHUB_ENABLED_CATEGORIES does not name its category" in by_category[2]
-    refused = told("silent")
+    refused = reported("silent")
     assert refused[:2] == ("refused", [(f"{silent}/SKILL.md", 3)])
     assert "there is no description (description-missing)" in refused[2]
-    assert told("people")[:2] == ("for people only", [(f"{people}/SKILL.md", None)])
+    assert reported("people")[:2] == ("for people only", [(f"{people}/SKILL.md", None)])
 
 
 def test_a_choice_for_one_project_names_the_project(
@@ -152,18 +152,18 @@ def test_a_lower_rank_is_explained(skillhub: Skillhub, write_skill: SkillWriter)
     task = "read the invoice of a pdf"
     found = skillhub("search", task, "--json").json["skills"]
     done = skillhub("why", task, "pdf-merge")
-    told = skillhub("why", task, "pdf-merge", "--json").json["search"]
+    reported = skillhub("why", task, "pdf-merge", "--json").json["search"]
     assert done.code == 0
-    assert told["rank"] == [hit["name"] for hit in found].index("pdf-merge") + 1 == 2
-    assert told["score"] == found[1]["score"]
-    assert told["first"] == {"name": "pdf-invoice", "score": found[0]["score"]}
-    assert done.out.startswith(f"pdf-merge is number 2 of {told['hits']} hits for '{task}', ")
+    assert reported["rank"] == [hit["name"] for hit in found].index("pdf-merge") + 1 == 2
+    assert reported["score"] == found[1]["score"]
+    assert reported["first"] == {"name": "pdf-invoice", "score": found[0]["score"]}
+    assert done.out.startswith(f"pdf-merge is number 2 of {reported['hits']} hits for '{task}', ")
     assert (
         "  'invoice': the first has it in its name and description, this one in its body\n"
         "  of the task it has: pdf, invoice\n"
     ) in done.out
     first = skillhub("why", task, "pdf-invoice")
-    assert first.out.startswith(f"pdf-invoice is the first of {told['hits']} hits for '{task}', ")
+    assert first.out.startswith(f"pdf-invoice is the first of {reported['hits']} hits for '{task}', ")
     none = skillhub("why", task, "kettle")
     assert "kettle is not among the 2 hits" in none.out
     assert "it has no word of the task, and is not near it in meaning" in none.out

@@ -29,13 +29,13 @@ def run(script: str, *arguments: str, cwd: Path) -> str:
 
 @pytest.mark.acceptance("S3-5", "S4-17")
 def test_the_registry_example_runs_over_the_example_skills(tmp_path: Path) -> None:
-    told = run("registry.py", cwd=tmp_path)
+    reported = run("registry.py", cwd=tmp_path)
     skills = sorted(path.parent.name for path in (PROJECT / "examples" / "skills").glob("*/SKILL.md"))
-    assert told.startswith("Available Skills:\n")
-    assert re.findall(r"^- name=(\S+) \| source=hub \| description=\S", told, re.MULTILINE) == skills
-    assert f"\n{len(skills)} found, {len(skills)} valid, in " in told
-    assert "\nunchanged\n" in told
-    assert told.splitlines()[-1] == f"# Skill: {skills[0]}"
+    assert reported.startswith("Available Skills:\n")
+    assert re.findall(r"^- name=(\S+) \| source=hub \| description=\S", reported, re.MULTILINE) == skills
+    assert f"\n{len(skills)} found, {len(skills)} valid, in " in reported
+    assert "\nunchanged\n" in reported
+    assert reported.splitlines()[-1] == f"# Skill: {skills[0]}"
 
 
 def test_the_hub_example_finds_loads_and_reads_a_skill(
@@ -44,10 +44,10 @@ def test_the_hub_example_finds_loads_and_reads_a_skill(
     """In this process, as the guide's code below: both need LanceDB, which takes a second to import."""
     monkeypatch.setattr(sys, "argv", ["hub.py"])
     runpy.run_path(str(PROJECT / "examples" / "python" / "hub.py"), run_name="__main__")
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("0.99 pdf-invoice-extractor: Extract the invoice number")
-    assert told[-3] == "# Extract an invoice's number and key fields from a PDF"
-    assert "references/field-labels.md" in told[-2].split(", ")
+    reported = capsys.readouterr().out.splitlines()
+    assert reported[0].startswith("0.99 pdf-invoice-extractor: Extract the invoice number")
+    assert reported[-3] == "# Extract an invoice's number and key fields from a PDF"
+    assert "references/field-labels.md" in reported[-2].split(", ")
 
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "examples" / "frameworks").glob("*.py")), ids=lambda path: path.stem)
@@ -63,12 +63,12 @@ def test_the_agents_example_prints_each_rule_once(tmp_path: Path) -> None:
     (repo / ".git").mkdir()
     (repo / "AGENTS.md").write_text("Use tabs.\n", encoding="utf-8")
     (repo / "docs" / "AGENTS.md").write_text("Be brief.\n", encoding="utf-8")
-    told = run("agents.py", cwd=repo)
-    assert told.startswith(
+    reported = run("agents.py", cwd=repo)
+    assert reported.startswith(
         f'<agents_context scope="initial">\nInstructions from: {repo}/AGENTS.md\nUse tabs.\n</agents'
     )
-    assert told.count(f"- {repo}/docs/AGENTS.md (mtime: ") == 1
-    assert told.endswith("</system-reminder>\nnothing more applies\nnothing has changed\n")
+    assert reported.count(f"- {repo}/docs/AGENTS.md (mtime: ") == 1
+    assert reported.endswith("</system-reminder>\nnothing more applies\nnothing has changed\n")
 
 
 def test_python_in_guides_uses_only_public_names() -> None:

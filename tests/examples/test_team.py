@@ -43,10 +43,10 @@ def test_the_team_deployment_passes_its_own_check(tmp_path: Path) -> None:
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    told = [line.removeprefix("ok  ") for line in done.stdout.splitlines()]
-    assert len(told) == len(done.stdout.splitlines()) == 11
-    assert re.fullmatch(r"one replica was killed: all of \d+ calls were answered through nginx", told[7])
-    assert told[-1] == "all is stopped"
+    reported = [line.removeprefix("ok  ") for line in done.stdout.splitlines()]
+    assert len(reported) == len(done.stdout.splitlines()) == 11
+    assert re.fullmatch(r"one replica was killed: all of \d+ calls were answered through nginx", reported[7])
+    assert reported[-1] == "all is stopped"
     assert list(scratch.iterdir()) == []
 
 

@@ -129,7 +129,7 @@ def test_a_score_is_the_share_of_first_hits_that_are_right(way: str, reports: di
 
 
 def test_answerable_questions_are_rarely_refused(reports: dict[str, Report]) -> None:
-    told = {way: report.false_rejection_rate or 0.0 for way, report in reports.items()}
+    reported = {way: report.false_rejection_rate or 0.0 for way, report in reports.items()}
     most = {
         "development: people": 0.08,
         "held out: people": 0.17,
@@ -140,13 +140,13 @@ def test_answerable_questions_are_rarely_refused(reports: dict[str, Report]) -> 
         "to choose by: eight languages": 0.3,
         "others' questions": 0.2,
     }
-    assert {way: share for way, share in told.items() if share > most.get(way, 0.03)} == {}
+    assert {way: share for way, share in reported.items() if share > most.get(way, 0.03)} == {}
 
 
 def test_hopeless_questions_of_agents_are_refused(reports: dict[str, Report]) -> None:
-    told = {way: report.rejection_rate or 0.0 for way, report in reports.items() if ": an agent" in way}
+    reported = {way: report.rejection_rate or 0.0 for way, report in reports.items() if ": an agent" in way}
     # Of the development queries 13 are hopeless, of those held out 64.
-    assert {way: share for way, share in told.items() if share < (0.73 if "held out" in way else 0.38)} == {}
+    assert {way: share for way, share in reported.items() if share < (0.73 if "held out" in way else 0.38)} == {}
 
 
 def test_every_kind_of_question_reaches_its_floor(reports: dict[str, Report]) -> None:

@@ -67,9 +67,9 @@ def test_a_reranking_model_sees_values() -> None:
     names = [f"{one.word} {one.text}" for one in PAYLOADS]
     descriptions = [f"Does {one.text}" for one in PAYLOADS]
     ModelReranker("a model", answer).rerank("a task", list(zip(names, descriptions, strict=True)))
-    (told,) = map(json.loads, asked)
-    assert len(told["skills"]) == len(PAYLOADS)
-    assert [one for text in values(told) for one in wrong_in_a_value(text)] == []
+    (reported,) = map(json.loads, asked)
+    assert len(reported["skills"]) == len(PAYLOADS)
+    assert [one for text in values(reported) for one in wrong_in_a_value(text)] == []
 
 
 def test_a_consent_question_has_only_lines_of_the_hub(hostile: dict[str, str], tmp_path: Path) -> None:

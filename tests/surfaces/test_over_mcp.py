@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 OF_THE_FILE = frozenset({"instructions", "content"})
 # The agent-context tools take no description that is longer than the specification's.
 MOST_IN_THE_CATALOGUE = 900
-# A host's own copy of what it told the hub, and of what the hub told it to tell again: paths, unchanged.
+# A host's own copy of what it reported the hub, and of what the hub reported it to tell again: paths, unchanged.
 STATE = frozenset({"state"})
 
 
@@ -176,8 +176,8 @@ async def resources(hub: Caller, _: Payload) -> Sequence[Shown]:
 
 
 async def templates(hub: Caller, _: Payload) -> Sequence[Shown]:
-    told = (await hub.client.list_resource_templates()).model_dump_json()
-    assert not [payload.id for payload in PAYLOADS if payload.word in told]
+    reported = (await hub.client.list_resource_templates()).model_dump_json()
+    assert not [payload.id for payload in PAYLOADS if payload.word in reported]
     return []
 
 
@@ -186,7 +186,7 @@ async def resource(hub: Caller, payload: Payload) -> Sequence[Shown]:
 
 
 async def refusal(call: Awaitable[object]) -> object:
-    """What a request that is refused is told."""
+    """What a request that is refused is reported."""
     try:
         await call
     except MCPError as error:
@@ -195,13 +195,13 @@ async def refusal(call: Awaitable[object]) -> object:
 
 
 async def skills(hub: Caller, _: Payload) -> Sequence[Shown]:
-    told: list[Shown] = []
+    reported: list[Shown] = []
     more: dict[str, str] = {}
     while True:
         page = await ask(hub, "skills/list", **more)
-        told += [Shown(lines=text) for text in values(page["skills"])]
+        reported += [Shown(lines=text) for text in values(page["skills"])]
         if page.get("nextCursor") is None:
-            return told
+            return reported
         more = {"cursor": page["nextCursor"]}
 
 
@@ -365,8 +365,8 @@ def _wrong(shown: Shown) -> list[str]:
     found = [f"{one} in {text[:200]!r}" for text in values(shown.values, but=STATE) for one in wrong_in_a_value(text)]
     if shown.json is not None:
         found += [f"{one} in JSON" for one in hidden(shown.json)]
-        told = json.loads(shown.json) if shown.json.startswith(("{", "[")) else shown.json
-        texts = values(told, but=OF_THE_FILE | STATE)
+        reported = json.loads(shown.json) if shown.json.startswith(("{", "[")) else shown.json
+        texts = values(reported, but=OF_THE_FILE | STATE)
         found += [f"{one} in {text[:200]!r}" for text in texts for one in wrong_in_a_value(text)]
     found += [f"{one} in {shown.lines[:200]!r}" for one in hidden(shown.lines, lines=True)]
     found += [f"a tag in {shown.lines[:200]!r}" for tag in WRAPPERS if tags_named(shown.lines, tag)]

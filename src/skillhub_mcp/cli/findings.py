@@ -34,20 +34,15 @@ class RuleBook:
     def add_options(self, parser: argparse.ArgumentParser, *, example: str, fail_on: str) -> None:
         """Add the shared options; `example` is the beginning of the names of several rules."""
         parser.add_argument("paths", nargs="*", metavar="PATH", help="skill, or directory of skills (default: all)")
-        parser.add_argument(
-            *("--select",), action="append", default=[], metavar="RULES", help=f"only these; '{example}' is {example}-…"
-        )
+        several = f"only these; '{example}' is {example}-…"
+        parser.add_argument("--select", action="append", default=[], metavar="RULES", help=several)
         parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
         shown = parser.add_mutually_exclusive_group()
         shown.add_argument("--full", action="store_true", help="print every finding")
         shown.add_argument("--list-rules", action="store_true", help="print the rules instead, with their fixes")
         shown.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
-        parser.add_argument(
-            *("--fail-on",),
-            choices=list(self.styles),
-            default=fail_on,
-            help="minimum severity for exit code 1 (default: %(default)s)",
-        )
+        least = "minimum severity for exit code 1 (default: %(default)s)"
+        parser.add_argument("--fail-on", choices=list(self.styles), default=fail_on, help=least)
 
     def print_rules(self, chosen: frozenset[str], *, as_json: bool) -> None:
         """Print the chosen rules, each with its fix."""

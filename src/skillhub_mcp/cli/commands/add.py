@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="./dir, file.zip, owner/repo, a URL, or git@host:…")
     parser.add_argument("--list", action="store_true", help="only list the skills of the source")
     parser.add_argument(
-        *("--skill",), action="append", default=[], metavar="NAME", help="only this skill (repeatable; '*' for all)"
+        "--skill", action="append", default=[], metavar="NAME", help="only this skill (repeatable; '*' for all)"
     )
     parser.add_argument("--name", metavar="NEW", help="install the one skill under this name")
     parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit of the repository")

@@ -32,7 +32,7 @@ def add_arguments(parser: Parser, _: str) -> None:
     actions = add_actions(parser, required=True)
     catalogue = add_action(actions, "catalogue", _catalogue, "print the list of skills that a model is given")
     catalogue.add_argument(
-        *("--format",), choices=tuple(FORMATS), default="specification", help="form of the list (default: %(default)s)"
+        "--format", choices=tuple(FORMATS), default="specification", help="form of the list (default: %(default)s)"
     )
     catalogue.add_argument("--max-tokens", type=whole_number, metavar="N", help="maximum tokens, estimated")
     resolve = add_action(actions, "resolve", _resolve, "print the skills that a text mentions as $name or by path")

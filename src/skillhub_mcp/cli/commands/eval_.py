@@ -46,7 +46,7 @@ def add_arguments(parser: Parser, _: str) -> None:
     running = add_action(actions, "run", _run, "run queries and print the metrics, also of baselines")
     running.add_argument("queries", metavar="QUERIES", help='JSON lines: {"text": "…", "relevant": ["skill-name"]}')
     running.add_argument(
-        *("--baseline",), action="append", default=[], metavar="NAME", help="also measure this one; repeatable"
+        "--baseline", action="append", default=[], metavar="NAME", help="also measure this one; repeatable"
     )
     running.add_argument("--min-ndcg", type=_share, metavar="X", help="fail if nDCG@10 is lower")
     logged = add_action(actions, "from-log", _from_log, "make queries from searches that led to a load")

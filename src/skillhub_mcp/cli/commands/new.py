@@ -47,13 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     parser.add_argument("--project", action="store_true", help="in .agents/skills of this project")
     parser.add_argument("--scripts", action="store_true", help="with a script that the steps run")
     parser.add_argument("--references", action="store_true", help="with a file that is read only if needed")
-    parser.add_argument(
-        *("--from-template",),
-        nargs="?",
-        const="",
-        metavar="EXAMPLE",
-        help="copy an example; without EXAMPLE, list them",
-    )
+    copied = "copy an example; without EXAMPLE, list them"
+    parser.add_argument("--from-template", nargs="?", const="", metavar="EXAMPLE", help=copied)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     what.add_argument("--rollback", metavar="NUMBER", type=whole_number, help="publish an earlier publication again")
     what.add_argument("--rebuild", action="store_true", help="write everything again, over what is damaged")
     parser.add_argument(
-        *("--keep",), metavar="N", default=10, type=whole_number, help="publications to keep (default: %(default)s)"
+        "--keep", metavar="N", default=10, type=whole_number, help="publications to keep (default: %(default)s)"
     )
     parser.add_argument(
         "--keep-days", metavar="DAYS", default=7, type=whole_number, help="and for how long (default: %(default)s)"

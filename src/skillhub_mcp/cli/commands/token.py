@@ -50,11 +50,6 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     path = _path(args, options)
     try:
         visibility = filter_of(_names(args.skills), _names(args.categories))
-    except BadJson as error:
-        raise InvalidArgument("--skills or --categories", f"is invalid: {error}") from error
-    if visibility.limits:
-        _warn_of_names(visibility, options)
-    try:
         token, secret = make_token(
             decode_argument(args.name), visibility, may_run=args.may_run, expires=args.expires, group=args.group
         )
@@ -62,6 +57,8 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             change_tokens(path, lambda tokens: tokens.with_token(token))
     except BadJson as error:
         raise InvalidArgument("the token", f"cannot be made: {error}") from error
+    if visibility.limits:
+        _warn_of_names(visibility, options)
     if args.json:
         print_json({"dry_run": args.dry_run, **token.as_json(), "token": None if args.dry_run else secret})
     elif args.dry_run:
