@@ -223,9 +223,8 @@ class _Search:
                 continue
             # A skill ends the descent.
             if above is not None and path.startswith(above):
-                self._leave_out(
-                    path[:-1], f"is a skill below another skill: `--path {quote(path[:-1])}` adds it by itself"
-                )
+                reason = f"is a skill below another skill: `--path {quote(path[:-1])}` adds it by itself"
+                self._leave_out(path[:-1], reason)
                 continue
             above = path
             if len(names) > MAX_DEPTH:
@@ -257,9 +256,8 @@ class _Search:
             self._leave_out(directory, reason)
         for entry in self._entries:
             if entry.kind is TreeEntryKind.SUBMODULE and entry.path.startswith(prefix):
-                self._leave_out(
-                    entry.path, "is another repository (a submodule), which is not fetched: add that by itself"
-                )
+                reason = "is another repository (a submodule), which is not fetched: add that by itself"
+                self._leave_out(entry.path, reason)
 
     def _is_in_skill(self, path: str) -> bool:
         """Whether a directory, with a `/` at its end, is a skill that was found, or is in one."""
