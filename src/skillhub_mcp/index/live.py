@@ -482,8 +482,10 @@ class LiveView:
         if view.problem is not None or not self.writer.unembedded(self.roots):
             return view
         done = self._embed(seconds)
-        report = view.report or SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
-        report = replace(report, embedding_failure=report.embedding_failure or done.failure)
+        report = view.report
+        if done.rows or done.failure is not None:
+            report = report or SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
+            report = replace(report, embedding_failure=report.embedding_failure or done.failure)
         left = self.writer.unembedded(self.roots)
         if done.failure is None and left:
             log.warning(
