@@ -156,17 +156,8 @@ def http_server(
             server.process.terminate()
 
 
-def shell(environment: Mapping[str, str], *arguments: str) -> str:
-    """Run a command in a new process and return its output."""
-    done = subprocess.run(
-        [*COMMAND, *arguments], env=dict(environment), capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def command(environment: Mapping[str, str], *arguments: str) -> str:
-    """Run a command in this process and return its output; faster than `shell`."""
+    """Run a command in this process and return its output; faster than a process."""
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(printed):
         assert run(list(arguments)) == 0

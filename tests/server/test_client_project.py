@@ -217,10 +217,7 @@ async def test_an_empty_search_without_a_project_says_so(environment: Environmen
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", [STDIO, STDIO_MODERN], ids=["legacy", "modern"])
-async def test_a_client_variable_wins_over_its_roots(
-    way: tuple[str, str], environment: Environment, projects: tuple[Path, Path]
-) -> None:
+async def test_a_client_variable_wins_over_its_roots(environment: Environment, projects: tuple[Path, Path]) -> None:
     named = {**environment, "CURSOR_PROJECT_DIR": str(projects[0])}
-    async with reached(way, named, process=True, list_roots_callback=Roots(projects[1])) as client:
+    async with reached(STDIO, named, process=True, list_roots_callback=Roots(projects[1])) as client:
         assert [await loads(client, name) for name in ("alpha", "beta")] == [True, False]

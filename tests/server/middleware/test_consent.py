@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import RUN, Caller, Person, caller, modes, reached, two_ways, ways
-from tests.server.sessions import Answer, command, http_server, shell
+from tests.server.connections import RUN, Caller, Person, caller, listening, modes, reached, two_ways, ways
+from tests.server.sessions import Answer, command
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -83,11 +82,6 @@ async def is_told_of(hub: Caller, name: str) -> set[bool]:
     return told
 
 
-def typed(way: tuple[str, str]) -> Callable[..., str]:
-    """Run a user's command beside the server: once as a process, which takes a second to start."""
-    return shell if way == ("stdio", "auto") else command
-
-
 def codes(said: dict[str, Answer]) -> set[str | None]:
     return {one.code for one in said.values()}
 
@@ -97,7 +91,7 @@ def codes(said: dict[str, Answer]) -> set[str | None]:
 async def test_a_denied_skill_cannot_be_used_or_listed(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")], allow=[about(), about("beta"), about(tool="run_skill_command")])
 
-    async with reached(way, environment, process=True) as hub:
+    async with reached(way, environment) as hub:
         assert codes(await tries(hub, "alpha")) == {None}
         assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
         assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
@@ -148,19 +142,15 @@ async def test_an_undecided_skill_is_asked_about_once(way: tuple[str, str], envi
 
 @two_ways
 @pytest.mark.acceptance("S0-65")
-def test_a_users_refusal_is_final(way: tuple[str, str], environment: dict[str, str]) -> None:
+async def test_a_users_refusal_is_final(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
-
-    async def journey(person: Person) -> tuple[Answer, set[str | None]]:
-        async with reached(way, environment, elicitation_callback=person) as hub:
-            return await hub.call("load_skill", skill_name="alpha"), await reads(hub, "alpha")
-
     for answer in ("no", None):
-        said, ends = asyncio.run(journey(Person(answer)))
-        assert said.code == "PERMISSION_DENIED"
-        assert "The user did not consent" in said.text
-        assert "body of alpha" not in said.text
-        assert ends == {"PERMISSION_DENIED"}
+        async with reached(way, environment, elicitation_callback=Person(answer)) as hub:
+            said = await hub.call("load_skill", skill_name="alpha")
+            assert said.code == "PERMISSION_DENIED"
+            assert "The user did not consent" in said.text
+            assert "body of alpha" not in said.text
+            assert await reads(hub, "alpha") == {"PERMISSION_DENIED"}
 
 
 @two_ways
@@ -177,32 +167,27 @@ async def test_a_client_that_cannot_ask_gets_the_granting_command(
         said = await hub.call("load_skill", skill_name="alpha")
         assert "skillhub allow alpha" in said.text
         # The suggested line grants it without a restart.
-        typed(way)(environment, "allow", "alpha")
+        command(environment, "allow", "alpha")
         assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
 
 @modes
 @pytest.mark.acceptance("S0-66")
-def test_a_remembered_answer_becomes_a_rule(mode: str, environment: dict[str, str]) -> None:
+async def test_a_remembered_answer_becomes_a_rule(mode: str, environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")])
-
-    async def journey(person: Person) -> Answer:
-        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
-            return await hub.call("skill_load", name="alpha")
-
-    person = Person("always")
-    assert asyncio.run(journey(person)).code is None
+    person, later = Person("always"), Person(None)
+    async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
+        assert (await hub.call("skill_load", name="alpha")).code is None
     assert person.offered == ["once", "always", "no"]
-    written = written_rules(environment)
-    assert written == {
+    assert written_rules(environment) == {
         "permissions": {
             "deny": [about("beta")],
             "allow": [{"tool": "skill_load", "skill_name": "alpha"}],
             "others": "confirm",
         }
     }
-    later = Person(None)
-    assert asyncio.run(journey(later)).code is None
+    async with reached(("stdio", mode), environment, elicitation_callback=later) as hub:
+        assert (await hub.call("skill_load", name="alpha")).code is None
     assert later.questions == []
 
 
@@ -254,27 +239,22 @@ def test_a_reply_is_valid_only_for_its_own_question(
 
 
 @modes
-def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
+async def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
     rules(environment)
-    before = Path(environment["HOME"], ".skillhub/permissions.json").read_bytes()
-
-    async def journey(url: str) -> None:
-        asked, silent = Person("once"), Person(None)
+    before = written_rules(environment)
+    asked, silent, forged = Person("once"), Person(None), Person("always")
+    with listening(environment) as url:
         async with (
             caller(url, mode, elicitation_callback=asked) as one,
             caller(url, mode, elicitation_callback=silent) as other,
+            caller(url, mode, elicitation_callback=forged) as third,
         ):
             assert (await one.call("load_skill", skill_name="alpha")).code is None
             assert asked.offered == ["once", "no"]
             assert (await other.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
             # A forged answer grants nothing.
-            forged = Person("always")
-            async with caller(url, mode, elicitation_callback=forged) as third:
-                assert (await third.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
-
-    with http_server(environment) as url:
-        asyncio.run(journey(f"{url}/mcp"))
-    assert Path(environment["HOME"], ".skillhub/permissions.json").read_bytes() == before
+            assert (await third.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
+    assert written_rules(environment) == before
 
 
 @two_ways
@@ -302,7 +282,7 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
 
     async with reached(way, environment) as hub:
         assert codes(await tries(hub, "alpha")) == {None}
-        typed(way)(environment, "disable", "alpha")
+        command(environment, "disable", "alpha")
         said = await tries(hub, "alpha")
         assert codes(said) == {"SKILL_DISABLED"}
         assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
@@ -318,7 +298,7 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
     # The answer is kept after a restart.
     async with reached(way, environment) as hub:
         assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
-        typed(way)(environment, "enable", "alpha")
+        command(environment, "enable", "alpha")
         assert codes(await tries(hub, "alpha")) == {None}
         assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
 
