@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from tests.conftest import SkillWriter
-from tests.server.connections import RUN, reached, ways
+from tests.server.connections import RUN, reached, two_ways, ways
 
 from skillhub_mcp.index.writer import LOCK_FILE
 
@@ -70,7 +70,7 @@ async def test_a_search_waiting_for_the_first_index_reports_progress(
             assert again.told == []
 
 
-@ways
+@two_ways
 async def test_a_running_command_reports_its_time(
     way: tuple[str, str], environment: Environment, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Caller, caller, listening, modes, reached, ways
+from tests.server.connections import WAYS, Caller, caller, listening, modes, reached, two_ways, ways
 
 from skillhub_mcp.policy.tool_actions import SESSION_TOOLS
 
@@ -147,7 +147,7 @@ async def test_the_skill_tool_returns_the_instructions_and_the_files(
         assert hub.client.instructions == instructions
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S4-4", "S4-11")
 async def test_a_user_calls_a_skill_by_a_prompt_with_completion(
     way: tuple[str, str], environment: dict[str, str], write_skill: SkillWriter
@@ -227,7 +227,7 @@ async def test_agents_md_files_are_sent_once_as_their_paths_come_up(hub: Caller,
     assert bad.text == f"INVALID_ARGUMENT: {wrong}. Pass one of agents_context."
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-37", "S0-38", "S0-39", "S0-40", "S0-44", "S0-45", "S1-16", "S1-41")
 async def test_a_session_starts_with_agents_md_and_the_catalogue(
     way: tuple[str, str], environment: dict[str, str], project: Path
@@ -285,7 +285,7 @@ def test_only_clients_that_need_it_see_the_session_argument(environment: dict[st
             assert asyncio.run(shown(way)) == []
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-27", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
 def test_skill_search_keeps_its_order_and_limits(
     way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import RUN, Caller, caller, listening, reached, ways
+from tests.server.connections import RUN, Caller, caller, listening, reached, two_ways
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.observers.audit import process_owner
@@ -143,7 +143,7 @@ async def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
         assert told["stderr"].count("INFO skillhub_mcp.audit: ") == audited
 
 
-@ways
+@two_ways
 async def test_every_use_of_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
     async with reached(way, environment) as hub:
         await every_use(hub)

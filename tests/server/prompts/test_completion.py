@@ -9,7 +9,7 @@ from typing import Any
 import mcp_types
 import pytest
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import Caller, reached, ways
+from tests.server.connections import Caller, reached, two_ways
 from tests.server.sessions import command
 
 from skillhub_mcp.server.prompts import BY_NAME, completion
@@ -24,7 +24,7 @@ async def completed(hub: Caller, typed: str, *, prompt: str = BY_NAME, argument:
     return (await hub.client.complete(reference, {"name": argument, "value": typed})).completion.values
 
 
-@ways
+@two_ways
 async def test_only_available_skill_names_are_completed(
     way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

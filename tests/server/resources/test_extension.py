@@ -8,7 +8,7 @@ import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import Caller, caller, listening, modes, ways
+from tests.server.connections import Caller, caller, listening, modes, two_ways, ways
 from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -120,7 +120,7 @@ async def test_an_entry_has_the_frontmatter_and_every_file(hub: Caller) -> None:
     assert hidden["skill"]["frontmatter"]["name"] == "hidden"
 
 
-@ways
+@two_ways
 async def test_missing_and_invalid_uris_are_refused_with_error_codes(hub: Caller) -> None:
     unknown = [
         "skill://hub/none/SKILL.md",

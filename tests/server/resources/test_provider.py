@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import Caller, ways
+from tests.server.connections import Caller, two_ways
 from tests.server.skills_client import ask, bytes_of, listed, read
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -25,7 +25,7 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
     return hub_environment
 
 
-@ways
+@two_ways
 async def test_skill_files_are_listed_and_readable_as_resources(hub: Caller) -> None:
     result = await ask(hub, "resources/list")
     assert result["resources"] == [

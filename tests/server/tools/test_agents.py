@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.server.connections import Caller, modes, reached, ways
+from tests.server.connections import Caller, modes, reached, two_ways
 from tests.server.sessions import Answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -49,7 +49,7 @@ async def told(hub: Caller, path: str) -> list[str]:
     return [os.path.basename(os.path.dirname(file["path"])) or "repo" for file in said.structured["files"]]
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S1-25", "S1-33")
 async def test_a_session_continues_after_a_restart(
     way: tuple[str, str], environment: dict[str, str], project: Path

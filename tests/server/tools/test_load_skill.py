@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import reached, ways
+from tests.server.connections import reached, two_ways
 from tests.server.sessions import ask, call, in_process
 
 pytestmark = pytest.mark.anyio
@@ -92,7 +92,7 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
     assert whole.text.startswith("INVALID_ARGUMENT: part is 2, but 'short-one' has one part. ")
 
 
-@ways
+@two_ways
 async def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
 ) -> None:
