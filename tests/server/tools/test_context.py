@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
 from tests.server.connections import listening
-from tests.server.sessions import Answer, call, in_process
+from tests.server.sessions import Answer, ask, call, in_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -31,8 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(hub_environment: Environment, project: Path) -> Environment:
-    places = {"SKILLHUB_CWD": str(project)}
-    return {**hub_environment, "SKILLHUB_TOOLS": "core,context", **places}
+    return {**hub_environment, "SKILLHUB_TOOLS": "core,context", "SKILLHUB_CWD": str(project)}
 
 
 @pytest.fixture
@@ -43,32 +41,20 @@ def add(write_skill: SkillWriter) -> Callable[..., Path]:
     return add
 
 
-def talk(environment: Environment, journey: Callable[[Client[Any]], Awaitable[Any]], **options: Any) -> Any:
-    async def go() -> Any:
-        async with in_process(environment, **options) as client:
-            return await journey(client)
-
-    return asyncio.run(go())
-
-
-def ask(environment: Environment, tool: str, **arguments: Any) -> Answer:
-    answer: Answer = talk(environment, lambda client: call(client, tool, **arguments))
-    return answer
-
-
 def names(answer: Answer) -> list[str]:
     return [skill["name"] for skill in answer.json["skills"]]
 
 
-async def tools(client: Client[Any]) -> set[str]:
-    return {tool.name for tool in await client.list_tools()}
+async def tools(environment: Environment) -> set[str]:
+    async with in_process(environment) as client:
+        return {tool.name for tool in await client.list_tools()}
 
 
 @pytest.mark.acceptance("S0-72", "S0-73")
-def test_the_set_is_optional_and_ignores_disabled_skills(environment: Environment) -> None:
-    assert talk(environment, tools) >= TOOLS
-    assert not talk({**environment, "SKILLHUB_TOOLS": "core"}, tools) & TOOLS
-    assert not talk({**environment, "SKILLHUB_SKILLS_ENABLED": "0"}, tools) & TOOLS
+async def test_the_set_is_optional_and_ignores_disabled_skills(environment: Environment) -> None:
+    assert await tools(environment) >= TOOLS
+    assert not await tools({**environment, "SKILLHUB_TOOLS": "core"}) & TOOLS
+    assert not await tools({**environment, "SKILLHUB_SKILLS_ENABLED": "0"}) & TOOLS
 
 
 @pytest.mark.acceptance("S0-1", "S0-4", "S0-25", "S0-75")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fastmcp import Client
@@ -33,45 +30,25 @@ def environment(hub_environment: Environment) -> Environment:
     }
 
 
-@pytest.fixture
-def project_root(environment: Environment) -> Path:
-    return Path(environment["SKILLHUB_CWD"]) / ".agent" / "skills"
-
-
-@pytest.fixture
-def user_root(environment: Environment) -> Path:
-    return Path(environment["HOME"]) / ".agent" / "skills"
-
-
-def talk(environment: Environment, journey: Callable[[Client[Any]], Awaitable[Any]]) -> Any:
-    async def go() -> Any:
-        async with in_process(environment) as client:
-            return await journey(client)
-
-    return asyncio.run(go())
-
-
 def names(answer: Answer) -> list[str]:
     return [skill["name"] for skill in answer.json["skills"]]
 
 
 @pytest.mark.acceptance("S3-5", "S3-22")
-def test_the_index_is_built_at_the_start_from_every_root(
-    environment: Environment, write_skill: SkillWriter, project_root: Path, user_root: Path
+async def test_the_index_is_built_at_the_start_from_every_root(
+    environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("from-hub", "Of origin in the hub.")
-    write_skill("from-user", "Of origin in the user.", root=user_root)
+    write_skill("from-user", "Of origin in the user.", root=Path(environment["HOME"]) / ".agent" / "skills")
     project = write_skill(
         "from-project",
         "Of origin in the project.",
-        root=project_root,
+        root=Path(environment["SKILLHUB_CWD"]) / ".agent" / "skills",
         extra="version: 1.0\nauthor: Ada\nuser-invocable: false\nallowed-tools: Read, Bash(git log:*)",
     )
 
-    async def journey(client: Client[Any]) -> tuple[Answer, Answer]:
-        return await call(client, "search_skills", query="origin"), await call(client, "build_index")
-
-    found, built = talk(environment, journey)
+    async with in_process(environment) as client:
+        found, built = await call(client, "search_skills", query="origin"), await call(client, "build_index")
     assert len(found.structured["skills"]) == 3
     assert [(skill["name"], skill["source"]) for skill in built.json["skills"]] == [
         ("from-hub", "hub"),
@@ -92,16 +69,13 @@ def test_the_index_is_built_at_the_start_from_every_root(
 
 
 @pytest.mark.acceptance("S3-5", "S3-23")
-def test_a_refresh_sees_new_and_deleted_skills(environment: Environment, write_skill: SkillWriter) -> None:
+async def test_a_refresh_sees_new_and_deleted_skills(environment: Environment, write_skill: SkillWriter) -> None:
     gone = write_skill("gone")
-
-    async def journey(client: Client[Any]) -> tuple[Answer, Answer]:
+    async with in_process(environment) as client:
         before = await call(client, "build_index")
         (gone / "SKILL.md").unlink()
         write_skill("new")
-        return before, await call(client, "refresh_index")
-
-    before, after = talk(environment, journey)
+        after = await call(client, "refresh_index")
     assert (names(before), names(after)) == (["gone"], ["new"])
     assert before.json["report"]["digest"] != after.json["report"]["digest"]
 
