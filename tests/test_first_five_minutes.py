@@ -150,7 +150,7 @@ def test_after_connect_a_client_finds_a_skill_of_each_place(
     (plugins / "installed_plugins.json").write_text(json.dumps({"version": 2, "plugins": records}), "utf-8")
     (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"unused@market": False}}), "utf-8")
 
-    environment = bare_environment(home)
+    environment = {**bare_environment(home), "EMBEDDING_PROVIDER": "none"}
     connecting = subprocess.run(
         [first_program()[0], "connect", "--all", "--yes", "--serve-found", "--json"],
         cwd=home,

@@ -73,9 +73,7 @@ def test_json_has_every_field_and_unknown_keys_are_diagnosed(skillhub: Skillhub,
 def test_a_violation_is_shown_with_its_line_and_fix(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one", extra="homepage: https://x.y")
     shown = skillhub("show", "one").out
-    assert (
-        "error:         'homepage' is not a specified key (line 4); move it under metadata, unless a host" in shown
-    )
+    assert "error:         'homepage' is not a specified key (line 4); move it under metadata, unless a host" in shown
 
 
 def test_a_similar_name_is_suggested(skillhub: Skillhub, write_skill: SkillWriter) -> None:

@@ -103,9 +103,9 @@ class RuleBook:
         print_text("")
         found = [one for file in broken for one in file.findings]
         counts = Counter(one.rule for one in found)
-        worst: dict[str, str] = {}
-        for one in sorted(found, key=lambda one: -order.index(one.severity.value)):
-            worst[one.rule] = one.severity.value
+        # The worst comes last, and stays.
+        by_severity = sorted(found, key=lambda one: order.index(one.severity.value), reverse=True)
+        worst = {one.rule: one.severity.value for one in by_severity}
         number, name = len(str(max(counts.values()))), max(map(len, counts))
         for rule in sorted(counts, key=lambda rule: (order.index(worst[rule]), -counts[rule], rule)):
             severity = (f"{worst[rule]:<{width}}", self.styles[worst[rule]])

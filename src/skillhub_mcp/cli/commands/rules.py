@@ -63,6 +63,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         _check_is_ruled(rule, before or NO_RULES, own.path)
     if action is Action.RUN and args.command == "allow":
         rules = [_running_rule(rule, args, options) for rule in rules]
+    with open_hub(options) as hub:
+        known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
     removed: tuple[ListedRule, ...] = ()
     if not args.dry_run:
         removed = change_rules(
@@ -72,8 +74,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             # A first rule changes nothing for other skills.
             others=_OTHERS[args.others] if args.others else Decision.ALLOW if before is None else None,
         )
-    with open_hub(options) as hub:
-        known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
     unknown = known.unknown_skills(rule.skill_name or "" for rule in rules)
     notes = [*(f"warning: no skill matches {one}" for one in unknown), *_still_denied(action, rules, files)]
     if args.json:
