@@ -57,8 +57,9 @@ def own_wheel() -> Wheel:
 def make_wheel(package: Mapping[str, ArchivedFile], metadata: Mapping[str, ArchivedFile], version: str) -> Wheel:
     """Return the wheel of the files of a `package` and of the `metadata` in its dist-info, without the README."""
     about = metadata["METADATA"].content.partition(b"\n\n")[0].rstrip() + b"\n"
-    digest = _digest_of({**package, **metadata, "METADATA": _with_version(about, version)})
-    label = f"{version}+bundle.x{digest}"
+    unlabelled = {**package, **metadata, "METADATA": _with_version(about, version)}
+    digest = hashlib.sha256(archive(unlabelled, compressed=False)).hexdigest()
+    label = f"{version}+bundle.x{digest[:12]}"
     info = f"{_PACKAGE}-{label}.dist-info"
     files = {**package, **{f"{info}/{name}": file for name, file in metadata.items()}}
     files[f"{info}/METADATA"] = _with_version(about, label)
@@ -112,14 +113,6 @@ def _metadata_files(installed: Distribution) -> dict[str, ArchivedFile]:
 def _read(path: Path) -> ArchivedFile:
     with open(path, "rb") as file:
         return ArchivedFile(file.read(), executable=bool(os.fstat(file.fileno()).st_mode & 0o100))
-
-
-def _digest_of(files: Mapping[str, ArchivedFile]) -> str:
-    whole = hashlib.sha256()
-    for name, file in sorted(files.items()):
-        whole.update(f"{name}\0{file.executable}\0{len(file.content)}\0".encode())
-        whole.update(file.content)
-    return whole.hexdigest()[:12]
 
 
 def _record_hash(content: bytes) -> str:
