@@ -53,17 +53,6 @@ def test_a_choice_can_be_for_one_project(skillhub: Skillhub, two: None, tmp_path
 
 
 @pytest.mark.acceptance("S0-85")
-def test_one_of_two_skills_with_a_name_is_disabled_by_path(
-    skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
-) -> None:
-    other = write_skill("alpha", "Another alpha.", root=tmp_path.resolve() / "other")
-    both = f"{skills_dir}{os.pathsep}{other.parent}"
-    skillhub("disable", str(other), SKILLS_DIR=both)
-    assert skillhub("show", "alpha", SKILLS_DIR=both).code == 0
-    assert skillhub("show", str(other), SKILLS_DIR=both).code == 1
-
-
-@pytest.mark.acceptance("S0-85")
 def test_a_name_switches_every_skill_that_has_it(
     skillhub: Skillhub, two: None, write_skill: SkillWriter, tmp_path: Path, skills_dir: Path
 ) -> None:
