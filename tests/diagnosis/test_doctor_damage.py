@@ -1,4 +1,4 @@
-"""`skillhub doctor` with a damaged index: it names what is damaged and what mends it, and leaves it as it is."""
+"""`skillhub doctor` with a damaged index: it reports the damage with a fix, and changes nothing."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def database(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict
     return Path(hub_environment["DB_PATH"])
 
 
-@pytest.mark.parametrize("pattern", ["_versions/*.manifest", "data/*.lance"])
-@pytest.mark.parametrize("damage", [delete, truncate])
+@pytest.mark.parametrize(("damage", "pattern"), [(delete, "_versions/*.manifest"), (truncate, "data/*.lance")])
 def test_deleted_or_truncated_files_of_a_table_are_reported(
     skillhub: Skillhub, database: Path, damage: Callable[[Path], None], pattern: str
 ) -> None:
@@ -50,7 +49,7 @@ def test_deleted_or_truncated_files_of_a_table_are_reported(
     assert done.code == 1, done.out
     assert f"{database}\n  the index is damaged: " in done.out
     assert "run skillhub --reindex" in done.out
-    # It mends nothing by itself.
+    # It repairs nothing by itself.
     assert skillhub("doctor", "--json").json["index"] == "failed"
     assert skillhub("--reindex").code == 0
     assert skillhub("doctor").code == 0

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 import sysconfig
-import venv
-import zipfile
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -21,53 +17,30 @@ from skillhub_mcp.diagnosis import installed_command
 from skillhub_mcp.diagnosis.installed_command import CommandOwner, command_on_path, own_command
 from skillhub_mcp.version import version
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="a script is no command there")
+
 STRANGER = "Somebody else's hub."
 
 
-def wheel(directory: Path, *, name: str, version: str, summary: str) -> Path:
-    """Return a wheel with the import package and the command that ours has."""
-    info = f"{name.replace('-', '_')}-{version}.dist-info"
-    files = {
-        "skillhub_mcp/__init__.py": "",
-        "skillhub_mcp/__main__.py": "def main():\n    print('somebody else')\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {summary}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": "[console_scripts]\nskillhub-mcp = skillhub_mcp.__main__:main\n",
-    }
-    path = directory / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file, text in files.items():
-            archive.writestr(file, text)
-        archive.writestr(f"{info}/RECORD", "".join(f"{file},,\n" for file in (*files, f"{info}/RECORD")))
-    return path
-
-
-def install(built: Path, environment: Path) -> Path:
-    """Install the wheel in a virtual environment of its own, and return the directory of that one's commands."""
-    venv.create(environment, with_pip=False)
-    scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
-    # Into that environment and no other: an installer that is given a prefix only removes ours, of the same name.
-    python = str(shutil.which("python", path=str(scripts)))
-    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
-    command = [sys.executable, "-m", "pip", "--python", python] if uv is None else [uv, "pip"]
-    where = [] if uv is None else ["--python", python]
-    done = subprocess.run(
-        [*command, "install", *where, "--quiet", "--no-deps", "--no-index", str(built)],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
-    if done.returncode and "No module named pip" in done.stderr:
-        pytest.skip("neither pip nor uv is installed here")
-    assert done.returncode == 0, done.stderr
+def install(environment: Path, *, version: str, summary: str) -> Path:
+    """Create what an installer leaves of a program with our command; return the directory of its commands."""
+    scripts = environment / "bin"
+    scripts.mkdir(parents=True)
+    (scripts / "skillhub-mcp").write_text("#!/bin/sh\n", encoding="utf-8")
+    (scripts / "skillhub-mcp").chmod(0o755)
+    info = environment / "lib" / "python3.12" / "site-packages" / f"skillhub_mcp-{version}.dist-info"
+    info.mkdir(parents=True)
+    facts = f"Metadata-Version: 2.1\nName: skillhub-mcp\nVersion: {version}\nSummary: {summary}\n"
+    (info / "METADATA").write_text(facts, encoding="utf-8")
+    entry = "[console_scripts]\nskillhub-mcp = skillhub_mcp.__main__:main\n"
+    (info / "entry_points.txt").write_text(entry, encoding="utf-8")
     return scripts
 
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
     """The directory of commands of an environment that holds another program of our name."""
-    return install(wheel(tmp_path, name="skillhub-mcp", version="7.0.1", summary=STRANGER), tmp_path / "stranger")
+    return install(tmp_path / "stranger", version="7.0.1", summary=STRANGER)
 
 
 def test_the_command_of_this_installation_is_recognised() -> None:
@@ -78,7 +51,6 @@ def test_the_command_of_this_installation_is_recognised() -> None:
     assert (found.distribution, found.version) == ("skillhub-mcp", version())
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 def test_a_link_to_the_command_leads_to_its_distribution(stranger: Path, tmp_path: Path) -> None:
     links = tmp_path / "links"
     links.mkdir()
@@ -91,15 +63,12 @@ def test_a_link_to_the_command_leads_to_its_distribution(stranger: Path, tmp_pat
 
 
 def test_another_installation_of_this_program_is_recognised(tmp_path: Path) -> None:
-    from importlib.metadata import metadata
-
-    made = wheel(tmp_path, name="skillhub-mcp", version="0.0.9", summary=metadata("skillhub-mcp")["Summary"])
-    found = command_on_path(path=str(install(made, tmp_path / "same")))
+    summary = metadata("skillhub-mcp")["Summary"]
+    found = command_on_path(path=str(install(tmp_path / "same", version="0.0.9", summary=summary)))
     assert found is not None
     assert (found.version, found.owner) == ("0.0.9", CommandOwner.SAME_PROGRAM)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a script is no command there")
 def test_a_missing_command_differs_from_one_without_a_distribution(tmp_path: Path) -> None:
     assert command_on_path(path=str(tmp_path)) is None
     script = tmp_path / "skillhub-mcp"

@@ -53,7 +53,8 @@ HELP = "help"
 # A broken pipe and a full disk.
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _EPILOG = """\
-Without a command, `skillhub` serves over MCP if its input is not a terminal, with the options of `skillhub serve`;
+`skillhub help COMMAND` explains a command. Without one, `skillhub` serves over
+MCP if its input is not a terminal, with the options of `skillhub serve`;
 `skillhub --reindex [--json]` rebuilds the index, prints a report and ends.
 
 exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted"""
@@ -176,18 +177,9 @@ def _run(argv: Sequence[str]) -> int:
     _outlive_reader()
     with ending_in_order():
         if args.command == HELP:
-            return _help(args.words)
+            make_parser().command(args.words).print_help()
+            return EXIT_OK
         return int(args.run(args, setting_options(args)))
-
-
-def _help(words: Sequence[str]) -> int:
-    if words:
-        make_parser().command(words).print_help()
-        return EXIT_OK
-    print_text("usage: skillhub COMMAND [OPTION …]\n")
-    print_text("\n\n".join(_group_lines()))
-    print_text("\n`skillhub help COMMAND` explains one.")
-    return EXIT_OK
 
 
 class _UntilReaderLeaves(io.FileIO):

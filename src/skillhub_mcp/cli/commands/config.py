@@ -10,7 +10,6 @@ from skillhub_mcp.cli.arguments import Parser, add_action, add_actions
 from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import BY_NAME, GROUPS, near_setting, read_settings, unknown_settings, write_setting
 
 DESCRIPTION = "List every setting, by group, with its value, its origin, its default and its meaning."
@@ -27,33 +26,32 @@ def add_arguments(parser: Parser, _: str) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the settings. Raises InvalidSetting for the first invalid one."""
     _, sources = read_settings(os.environ, options)
-    rows = [
-        {
-            "name": source.setting.name,
-            "value": source.shown,
-            "from": source.source,
-            "default": source.setting.default,
-            "meaning": source.setting.meaning,
-            "problem": source.problem,
-        }
-        for source in sources
-    ]
     unknown = unknown_settings(os.environ)
     if args.json:
-        return print_json(
-            {"settings": rows, "unknown": [{"name": one.name, "near": one.near or None} for one in unknown]}
-        )
-    by_name = {row["name"]: row for row in rows}
+        rows = [
+            {
+                "name": source.setting.name,
+                "value": source.shown,
+                "from": source.source,
+                "default": source.setting.default,
+                "meaning": source.setting.meaning,
+                "problem": source.problem,
+            }
+            for source in sources
+        ]
+        near = [{"name": one.name, "near": one.near or None} for one in unknown]
+        return print_json({"settings": rows, "unknown": near})
+    by_name = {source.setting.name: source for source in sources}
     for number, (title, settings) in enumerate(GROUPS.items()):
         print_text(("\n" if number else "") + title)
         for setting in settings:
-            row = by_name[setting.name]
-            value, problem = in_line(str(row["value"])), in_line(str(row["problem"] or ""))
-            default = f"default: {row['default'] or 'empty'}"
-            origin = "" if row["from"] == "default" else f"{row['from']}; "
-            where = f"   ({origin}{default})"
-            print_line(f"  {row['name']}=", (value, "bold" if row["from"] != "default" else ""), (where, "dim"))
-            print_text(f"      {row['meaning']}" + (f"\n      not used: {problem}" if problem else ""))
+            found = by_name[setting.name]
+            is_default = found.source == "default"
+            where = f"   ({'' if is_default else f'{found.source}; '}default: {setting.default or 'empty'})"
+            print_line(f"  {setting.name}=", (found.shown, "" if is_default else "bold"), (where, "dim"))
+            print_line(f"      {setting.meaning}")
+            if found.problem:
+                print_line(f"      not used: {found.problem}")
     for one in unknown:
         print_note(str(one))
     return EXIT_OK
