@@ -219,9 +219,8 @@ def test_a_search_does_not_wait_long_for_a_slow_provider(
     assert hits(skillhub("search", "paints walls", "--json", **environment))[0] == ("painter", "text and vector")
 
 
-@pytest.mark.usefixtures("short_waits")
 def test_a_python_program_gets_text_hits_too(hub_environment: dict[str, str], api: EmbeddingApi) -> None:
-    TROUBLES["429"](api)
+    TROUBLES["401"](api)
     with hub_of({**hub_environment, **choose("openai", api)}) as hub:
         assert [hit.skill.name for hit in hub.search("paints walls").hits] == ["painter"]
         report = hub.refresh().report
