@@ -24,7 +24,7 @@ def test_git_uses_the_users_settings_and_never_prompts() -> None:
         "HOME": "/h",
         "SSH_AUTH_SOCK": "/s",
         "HTTPS_PROXY": "p",
-        "GIT_SSH_COMMAND": "my-ssh",
+        "GIT_SSH_COMMAND": "ssh",
         "GIT_CONFIG_COUNT": "0",
     }
     given = git_environment(theirs, "https://h.example/x.git")
