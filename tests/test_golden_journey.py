@@ -167,7 +167,8 @@ def target_of(user: User) -> Any:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="commands of skills run on POSIX systems only")
-@pytest.mark.parametrize(("transport", "mode"), [("stdio", "legacy"), ("http", "auto")])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_golden_journey(transport: str, mode: str, tmp_path: Path) -> None:
     user = User(tmp_path / "home")
     (user.home / ".cursor").mkdir(parents=True)
