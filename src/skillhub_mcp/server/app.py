@@ -13,8 +13,6 @@ from fastmcp.tools.base import Tool
 from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.observers.audit import process_owner
-from skillhub_mcp.server.callers import caller_name
 from skillhub_mcp.server.error_responses import ErrorHandlingMiddleware
 from skillhub_mcp.server.middleware.client_project import ClientProjectMiddleware
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware, TrustQuestionMiddleware
@@ -70,12 +68,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             await asyncio.to_thread(hub.close)
 
     middleware: list[Middleware] = [
-        RequestEventsMiddleware(
-            hub.observer,
-            options.transport,
-            caller=process_owner if over_stdio else caller_name,
-            stateless=options.stateless,
-        ),
+        RequestEventsMiddleware(hub.observer, options.transport, stateless=options.stateless),
         ErrorHandlingMiddleware(options.error_style),
     ]
     if options.client is not None:

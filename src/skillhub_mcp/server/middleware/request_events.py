@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +29,9 @@ from skillhub_mcp.events import (
     UseEvent,
     observe,
 )
+from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
-from skillhub_mcp.server.callers import NAMELESS
+from skillhub_mcp.server.callers import NAMELESS, caller_name
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.middleware.sessions import is_stateless
 from skillhub_mcp.server.middleware_types import AnyRequest, Next
@@ -46,18 +47,13 @@ _SHOWN_URI = 300
 
 
 class RequestEventsMiddleware(Middleware):
-    """The outermost middleware. `caller` returns the name of the caller, if there is one.
+    """The outermost middleware. A `stateless` server has no sessions, whatever id a client makes up."""
 
-    A `stateless` server has no sessions, whatever id a client makes up.
-    """
-
-    def __init__(
-        self, observer: Observer, transport: Transport, *, caller: Callable[[], str | None], stateless: bool = False
-    ) -> None:
+    def __init__(self, observer: Observer, transport: Transport, *, stateless: bool) -> None:
         self._observer = observer
         self._has_sessions = transport == "http" and not stateless
         self._transport = transport
-        self._caller = caller
+        self._caller = process_owner if transport == "stdio" else caller_name
 
     async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         if _is_internal(context):
