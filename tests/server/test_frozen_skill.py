@@ -58,7 +58,7 @@ async def had(hub: Caller, name: str) -> dict[str, str | None]:
     }
 
 
-async def told(hub: Caller) -> str:
+async def every_list(hub: Caller) -> str:
     """Return the output of all lists and searches."""
     calls = [
         await hub.call("search_skills", query="does beta"),
@@ -79,18 +79,18 @@ async def test_a_changed_skill_cannot_be_used_until_it_is_fixed(hub: Caller, pro
     loaded = await hub.call("load_skill", skill_name="beta")
     assert loaded.code is None
     # Hosts also get the lock state.
-    lock_told = loaded.meta[LOCK_META_KEY]
-    assert (lock_told["state"], lock_told["source"]) == ("unchanged", "o/r")
-    assert lock_told["digest"].startswith("sha256:")
+    lock_state = loaded.meta[LOCK_META_KEY]
+    assert (lock_state["state"], lock_state["source"]) == ("unchanged", "o/r")
+    assert lock_state["digest"].startswith("sha256:")
     assert "sha256:" not in loaded.text
     file.write_text("B", encoding="utf-8")
     assert set((await had(hub, "beta")).values()) == {"SKILL_CHANGED"}
     assert "not those that were locked" in (await hub.call("load_skill", skill_name="beta")).text
     assert "SKILL_CHANGED" in await hub.prompt_error("skill", name="beta")
-    lists = await told(hub)
+    lists = await every_list(hub)
     assert "Does beta" not in lists
     assert "beta/SKILL.md" not in lists
     assert set((await had(hub, "alpha")).values()) == {None}
     file.write_text("A", encoding="utf-8")
     assert set((await had(hub, "beta")).values()) == {None}
-    assert "Does beta" in await told(hub)
+    assert "Does beta" in await every_list(hub)

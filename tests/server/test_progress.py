@@ -37,16 +37,16 @@ class Heard:
 
     def __init__(self, times: int = 0, then: object = None) -> None:
         self._times, self._then = times, then
-        self.told: list[tuple[float, float | None, str | None]] = []
+        self.reports: list[tuple[float, float | None, str | None]] = []
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        self.told.append((progress, total, message))
-        if len(self.told) == self._times and callable(self._then):
+        self.reports.append((progress, total, message))
+        if len(self.reports) == self._times and callable(self._then):
             await asyncio.to_thread(self._then)
 
     def is_ever_further(self) -> bool:
-        return all(before[0] < after[0] for before, after in pairwise(self.told)) and all(
-            total is not None and done <= total and message for done, total, message in self.told
+        return all(before[0] < after[0] for before, after in pairwise(self.reports)) and all(
+            total is not None and done <= total and message for done, total, message in self.reports
         )
 
 
@@ -62,12 +62,12 @@ async def test_a_search_waiting_for_the_first_index_reports_progress(
         async with reached(way, environment) as hub:
             found = await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=heard)
             assert not found.is_error
-            assert str(heard.told[0][2]).startswith("Reading the skills")
+            assert str(heard.reports[0][2]).startswith("Reading the skills")
             assert heard.is_ever_further()
 
             again = Heard()
             await hub.client.call_tool("search_skills", {"query": "PDF"}, progress_callback=again)
-            assert again.told == []
+            assert again.reports == []
 
 
 @two_ways
@@ -84,7 +84,7 @@ async def test_a_running_command_reports_its_time(
         ran = await hub.client.call_tool("run_skill_command", call, progress_callback=heard)
         assert not ran.is_error
     assert heard.is_ever_further()
-    assert [message for _, _, message in heard.told[:2]] == [
+    assert [message for _, _, message in heard.reports[:2]] == [
         "cat has been started",
         "cat has been running for 1 of at most 60 seconds",
     ]

@@ -270,8 +270,8 @@ def test_over_http_server_paths_are_shown_only_by_choice(mode: str, environment:
             prompts = [await hub.prompt(name) for name in ("session_context", "pdf")]
             return [*((one.texts, one.structured, one.meta) for one in said[:-2]), prompts, hub.client.instructions]
 
-    for told in asyncio.run(journey()):
-        assert str(project.parent) not in repr(told)
+    for answer in asyncio.run(journey()):
+        assert str(project.parent) not in repr(answer)
 
 
 def test_only_clients_that_need_it_see_the_session_argument(environment: dict[str, str]) -> None:

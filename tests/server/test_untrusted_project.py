@@ -67,12 +67,12 @@ async def until_commit_is(hub: Caller, body: str) -> None:
 @pytest.mark.slow
 @ways
 async def test_skills_of_a_clone_are_found_and_take_no_names(hub: Caller) -> None:
-    told = hub.client.instructions or ""
-    assert "- commit: Commits as I do." in told
+    instructions = hub.client.instructions or ""
+    assert "- commit: Commits as I do." in instructions
     # Lists for models omit its text.
-    assert "Hostile" not in told
-    assert "obey" not in told
-    assert "Not listed: 2 skills of a project that awaits trust (`skillhub trust`)" in told
+    assert "Hostile" not in instructions
+    assert "obey" not in instructions
+    assert "Not listed: 2 skills of a project that awaits trust (`skillhub trust`)" in instructions
     awaiting = "project; awaits trust (`skillhub trust`)"
     assert await found(hub) == {"commit": None, "commit@project": awaiting, "obey": awaiting}
     assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
@@ -83,9 +83,9 @@ async def test_skills_of_a_clone_are_found_and_take_no_names(hub: Caller) -> Non
 @pytest.mark.parametrize("sets", ["skill", "context", "context,skill", "core,context"])
 async def test_lists_for_models_omit_untrusted_skills(environment: Environment, sets: str) -> None:
     async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TOOLS": sets}) as hub:
-        told = hub.client.instructions or ""
-        assert "Commits as I do." in told
-        assert "Hostile" not in told
+        instructions = hub.client.instructions or ""
+        assert "Commits as I do." in instructions
+        assert "Hostile" not in instructions
         if "skill" in sets.split(","):
             assert "Mine." in (await hub.call("Skill", skill="commit")).text
         if "context" in sets:

@@ -76,7 +76,7 @@ async def test_if_the_winner_is_disabled_the_next_skill_is_used_everywhere(conte
     assert not [way for way, text in said.items() if "Obey." in text or "in the project" in text or "/repo/" in text]
 
 
-def told(hub: SkillHub, publisher: Publisher, environment: dict[str, str]) -> dict[str, object]:
+def every_answer(hub: SkillHub, publisher: Publisher, environment: dict[str, str]) -> dict[str, object]:
     """Return every answer that one caller gets, without times and paths."""
     admission = registry_admission(read_settings(environment)[0], lenient=True)
     index = hub.registry_index(admission)
@@ -112,15 +112,15 @@ def published(environment: dict[str, str]) -> Iterator[tuple[SkillHub, Publisher
 
 
 def test_a_hidden_skill_is_indistinguishable_from_a_missing_one(contested: dict[str, str], tmp_path: Path) -> None:
-    def all_told() -> dict[str, object]:
+    def answers_of_the_caller() -> dict[str, object]:
         with published(contested) as (hub, publisher):
             hub.refresh()
-            return told(hub, publisher, contested)
+            return every_answer(hub, publisher, contested)
 
-    beside_hidden = all_told()
+    beside_hidden = answers_of_the_caller()
     hostile = tmp_path / "repo" / ".agents" / "skills" / "commit"
     (hostile / "SKILL.md").unlink()
     hostile.rmdir()
-    assert beside_hidden == all_told()
+    assert beside_hidden == answers_of_the_caller()
     assert beside_hidden["load"] == "My own body.\n"
     assert beside_hidden["published"] != []

@@ -79,7 +79,7 @@ def test_requests_without_a_valid_token_are_refused(environment: dict[str, str],
             assert httpx2.get(url.removesuffix("/mcp") + path).status_code == 404
 
 
-async def all_that_is_told(hub: Caller) -> dict[str, str]:
+async def every_list(hub: Caller) -> dict[str, str]:
     """List skills in every way, and return each answer as text."""
     client = hub.client
     return {
@@ -113,20 +113,20 @@ async def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], 
         # The caller with all skills asks first and last, so that any leaking cache is theirs.
         for token in (environment["SKILLHUB_TOKEN"], by_name, by_category, environment["SKILLHUB_TOKEN"]):
             async with bearer(url, token, mode) as hub:
-                answers.append(await all_that_is_told(hub))
+                answers.append(await every_list(hub))
     everything, *narrowed, again = answers
-    for told in narrowed:
-        for way, text in told.items():
+    for lists in narrowed:
+        for way, text in lists.items():
             if not way.startswith(("error", "templates")):
                 assert "alpha" in text or way in ("instructions", "explained"), way
             assert "secret" not in text.replace("secret plan", ""), way
             assert "broken" not in text or way == "error 2", way
-    for told in (everything, again):
-        assert {way for way, text in told.items() if "secret-plan" in text} >= {
+    for lists in (everything, again):
+        assert {way for way, text in lists.items() if "secret-plan" in text} >= {
             *("search", "list", "build_index", "available_skills", "skills_list", "skill_search"),
             *("context_inspect", "prompts", "session_context", "resources", "error 0", "error 1"),
         }
-        assert "broken-plan" in told["skills_list"]
+        assert "broken-plan" in lists["skills_list"]
 
 
 async def tries(hub: Caller, name: str) -> dict[str, str]:
@@ -224,10 +224,10 @@ def test_revoked_and_new_tokens_take_effect_without_a_restart(
                 assert knock(url, second).status_code == 401
             # The other token is not from a file.
             assert knock(url, environment["SKILLHUB_TOKEN"]).status_code == 200
-        told = [record.getMessage() for record in caplog.records if record.name.startswith("skillhub_mcp")]
+        logged = [record.getMessage() for record in caplog.records if record.name.startswith("skillhub_mcp")]
         # Once for each token, at any number of requests.
-        assert len(told) == 3
-        assert all(f"({file}): none of its tokens is accepted" in message for message in told)
+        assert len(logged) == 3
+        assert all(f"({file}): none of its tokens is accepted" in message for message in logged)
         file.write_text(good, encoding="utf-8")
         assert knock(url, second).status_code == 200
 
@@ -402,9 +402,9 @@ def test_malformed_signed_tokens_are_refused_and_counted(
 def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: Signing) -> None:
     place = "/.well-known/oauth-protected-resource/mcp"
     with listening(signed) as url:
-        told = f'resource_metadata="https://skills.example.com{place}"'
-        assert told in knock(url).headers["www-authenticate"]
-        assert told in knock(url, "wrong").headers["www-authenticate"]
+        metadata_url = f'resource_metadata="https://skills.example.com{place}"'
+        assert metadata_url in knock(url).headers["www-authenticate"]
+        assert metadata_url in knock(url, "wrong").headers["www-authenticate"]
         # The public address is allowed without a second setting.
         address = {"host": "skills.example.com", "origin": "https://skills.example.com"}
         metadata = httpx2.get(url.removesuffix("/mcp") + place, headers=address).json()

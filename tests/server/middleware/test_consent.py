@@ -70,16 +70,16 @@ async def reads(hub: Caller, name: str) -> set[str | None]:
     return {await code_of(read(hub, f"skill://project/{name}/{file}")) for file in ("SKILL.md", "a.txt")}
 
 
-async def is_told_of(hub: Caller, name: str) -> set[bool]:
+async def is_listed(hub: Caller, name: str) -> set[bool]:
     """Return whether hosts that read skills natively can list and find a skill."""
     base = f"skill://project/{name}"
     resources = (await ask(hub, "resources/list"))["resources"]
-    told = {f"{base}/SKILL.md" in await listed(hub), f"{base}/SKILL.md" in [one["uri"] for one in resources]}
+    found = {f"{base}/SKILL.md" in await listed(hub), f"{base}/SKILL.md" in [one["uri"] for one in resources]}
     for method, uri in (("skills/get", f"{base}/SKILL.md"), ("resources/directory/read", base)):
         code = await code_of(ask(hub, method, uri=uri))
         assert code in (None, "RESOURCE_NOT_FOUND")
-        told.add(code is None)
-    return told
+        found.add(code is None)
+    return found
 
 
 def codes(said: dict[str, Answer]) -> set[str | None]:
@@ -94,9 +94,9 @@ async def test_a_denied_skill_cannot_be_used_or_listed(way: tuple[str, str], env
     async with reached(way, environment) as hub:
         assert codes(await tries(hub, "alpha")) == {None}
         assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
-        assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
+        assert (await reads(hub, "alpha"), await is_listed(hub, "alpha")) == ({None}, {True})
         # By URI it looks missing.
-        assert (await reads(hub, "beta"), await is_told_of(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
+        assert (await reads(hub, "beta"), await is_listed(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
         assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
         assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
         lists = [
@@ -285,7 +285,7 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
         command(environment, "disable", "alpha")
         said = await tries(hub, "alpha")
         assert codes(said) == {"SKILL_DISABLED"}
-        assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
+        assert (await reads(hub, "alpha"), await is_listed(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
         assert "skillhub enable" in said["load_skill"].text
         assert "SKILL_DISABLED" in await hub.prompt_error("skill", name="alpha")
         for tool, arguments in (
@@ -300,7 +300,7 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
         assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
         command(environment, "enable", "alpha")
         assert codes(await tries(hub, "alpha")) == {None}
-        assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
+        assert (await reads(hub, "alpha"), await is_listed(hub, "alpha")) == ({None}, {True})
 
 
 @two_ways

@@ -126,11 +126,11 @@ def test_a_hook_can_block_every_way_to_a_skill(way: tuple[str, str], environment
         "resource": lambda hub: resource(hub, "skill://project/beta/notes.md"),
     }
     forbidden = {**TO_THE_BODY, **{f"{name} of a file": act for name, act in TO_A_FILE.items()}}
-    told = said(environment, way, {**forbidden, **fine})
+    answers = said(environment, way, {**forbidden, **fine})
     for name in forbidden:
-        assert "BLOCKED_BY_HOOK" in told[name], (name, told[name])
-        assert "of alpha" not in told[name], name
-    assert all("of beta" in told[name] for name in fine)
+        assert "BLOCKED_BY_HOOK" in answers[name], (name, answers[name])
+        assert "of alpha" not in answers[name], name
+    assert all("of beta" in answers[name] for name in fine)
 
 
 def test_a_hook_gets_the_arguments_of_its_tool_and_the_request(environment: dict[str, str], tmp_path: Path) -> None:

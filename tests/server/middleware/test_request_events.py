@@ -124,8 +124,8 @@ async def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
             assert found.json["skills"]
             await every_use(hub)
             await every_mistake(hub)
-    told = {path.name: path.read_text(encoding="utf-8") for path in (heard, audit, traced)}
-    for name, text in told.items():
+    written = {path.name: path.read_text(encoding="utf-8") for path in (heard, audit, traced)}
+    for name, text in written.items():
         assert text, name
         for content in CONTENT:
             assert content not in text, name
@@ -133,14 +133,14 @@ async def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
     audited = len(uses(audit))
     assert audited == 8 + 3
     if form == "json":
-        records = [json.loads(line) for line in told["stderr"].splitlines()]
+        records = [json.loads(line) for line in written["stderr"].splitlines()]
         requests = [record for record in records if record["logger"] == "skillhub_mcp.requests"]
         assert {"tools/call", "prompts/get", "resources/read"} <= {record["message"] for record in requests}
         traces = [record["trace_id"] for record in records if record["logger"] == "skillhub_mcp.audit"]
         assert len(traces) == audited
         assert set(traces) <= {record["trace_id"] for record in requests}
     else:
-        assert told["stderr"].count("INFO skillhub_mcp.audit: ") == audited
+        assert written["stderr"].count("INFO skillhub_mcp.audit: ") == audited
 
 
 @two_ways

@@ -72,7 +72,7 @@ async def test_an_invalid_session_handle_is_refused(hub_environment: dict[str, s
     assert {one.code for one in said} == {"INVALID_ARGUMENT"}
 
 
-def told(answer: httpx2.Response) -> str:
+def result_line(answer: httpx2.Response) -> str:
     """The result of a raw call, from the stream's event or the body."""
     assert answer.status_code == 200, answer.text
     return next(line for line in answer.text.splitlines() if '"result"' in line)
@@ -96,7 +96,7 @@ def test_on_a_stateless_server_session_ids_cannot_be_guessed(
     def load(url: str, **arguments: str) -> str:
         params = {"name": "skill_load", "arguments": {"name": "alpha", **arguments}}
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        return told(httpx2.post(url, json=call, headers=headers, timeout=30))
+        return result_line(httpx2.post(url, json=call, headers=headers, timeout=30))
 
     with listening(environment) as url:
         first, other = load(url), load(url)

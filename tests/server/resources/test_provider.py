@@ -58,6 +58,6 @@ async def test_skill_files_are_listed_and_readable_as_resources(hub: Caller) -> 
     assert skill_file.mime_type == "text/markdown"
     assert bytes_of(skill_file).startswith(b'---\nname: "wild-name"\n')
     assert bytes_of(await read(hub, "skill://hub/hidden/SKILL.md"))
-    told = r"'skill://hub/demo' is a directory\. List it with resources/directory/read\.$"
-    with pytest.raises(MCPError, match=told):
+    message = r"'skill://hub/demo' is a directory\. List it with resources/directory/read\.$"
+    with pytest.raises(MCPError, match=message):
         await hub.client.read_resource("skill://hub/demo")

@@ -42,7 +42,7 @@ def handle_of(said: Answer) -> str:
     return str(handle)
 
 
-async def told(hub: Caller, path: str) -> list[str]:
+async def named_directories(hub: Caller, path: str) -> list[str]:
     """The directories of the AGENTS.md that resolving a path names, the root as "repo"."""
     said = await hub.call("agents_resolve", path=path)
     assert said.code is None
@@ -69,23 +69,23 @@ async def test_a_session_continues_after_a_restart(
             assert named == [f"{start}AGENTS.md", f"{start}a/deep/AGENTS.md"]
             # Neither files in the reminder nor unchanged ones.
             for path in ("x.py", "a/x.py", "a/deep/x.py"):
-                assert await told(hub, f"{start}{path}") == []
+                assert await named_directories(hub, f"{start}{path}") == []
             # Files that are new to the session or have changed.
-            assert await told(hub, f"{start}here/sub/x.py") == ["sub"]
+            assert await named_directories(hub, f"{start}here/sub/x.py") == ["sub"]
             write(project, "a", "Other rules.\n", mtime=3_000)
-            assert await told(hub, f"{start}a/x.py") == ["a"]
+            assert await named_directories(hub, f"{start}a/x.py") == ["a"]
             return handle_of(said)
 
     async def last(resume: str) -> None:
         async with reached(way, {**environment, "SKILLHUB_CWD": str(project / "a" / "deep")}) as hub:
             assert (await hub.call("agents_resume_diff", resume=resume)).text == "Nothing has changed since."
             for path in ("x.py", "a/deep/x.py", "here/sub/x.py"):
-                assert await told(hub, f"{start}{path}") == []
+                assert await named_directories(hub, f"{start}{path}") == []
 
     async with reached(way, environment) as hub:
         begun = await hub.call("agents_context")
         assert "Rules of the root." in begun.text
-        assert await told(hub, f"{start}a/x.py") == ["a"]
+        assert await named_directories(hub, f"{start}a/x.py") == ["a"]
         handle = handle_of(begun)
     write(project, "", "New rules of the root.\n", mtime=2_000)
     newer = await later(handle, "a/deep")
@@ -111,7 +111,7 @@ async def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
         named = [file["path"] for file in said.structured["files"]]
         assert named == ["a/AGENTS.md", "a/deep/AGENTS.md"]
         # A reported path is accepted, and its file counts as reported.
-        assert await told(hub, named[0]) == []
+        assert await named_directories(hub, named[0]) == []
         assert (await hub.call("agents_read", path=named[0])).text == (
             '<agents_context scope="path">\nInstructions from: a/AGENTS.md\nRules of a.\n</agents_context>'
         )
@@ -123,7 +123,7 @@ async def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
         assert "<note>" not in rest
         # A file that was read is not reported again.
         assert "Rules of here/sub." in (await hub.call("agents_read", path="here/sub/AGENTS.md")).text
-        assert await told(hub, "here/sub/x") == []
+        assert await named_directories(hub, "here/sub/x") == []
         # Nothing else can be read, and no answer reveals other files.
         refused = [
             await hub.call("agents_read", path=path)

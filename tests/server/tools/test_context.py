@@ -84,16 +84,16 @@ async def test_over_http_no_path_is_shown_or_accepted(
 
     with listening(environment) as url:
         async with Client(url) as client:
-            *told, refused = [
+            *answers, refused = [
                 await call(client, "skills_list"),
                 await call(client, "skill_search", query="one"),
                 await call(client, "skill_load", name="one"),
                 await call(client, "skills_list", cwd=str(project)),
             ]
-    assert names(told[0]) == ["one"]
-    assert told[0].json["errors"][0]["path"] == os.path.join("broken", "SKILL.md")
-    assert "<file>references/a.md</file>" in told[2].text
-    assert all(str(project) not in answer.text for answer in told)
+    assert names(answers[0]) == ["one"]
+    assert answers[0].json["errors"][0]["path"] == os.path.join("broken", "SKILL.md")
+    assert "<file>references/a.md</file>" in answers[2].text
+    assert all(str(project) not in answer.text for answer in answers)
     assert refused.code == "INVALID_ARGUMENT"
 
 

@@ -109,9 +109,9 @@ async def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
             for handle in (uri, f"{uri}/SKILL.md"):
                 read = await client.call("read_skill_file", skill_name=handle, file_path="a.md")
                 assert read.json["content"] == text
-            told = (await client.call("Skill", skill=uri)).text
-            assert f"# Skill: {name}\n\n{text}" in told
-            assert (str(tmp_path) in told) == (way[0] == "stdio")
+            loaded_text = (await client.call("Skill", skill=uri)).text
+            assert f"# Skill: {name}\n\n{text}" in loaded_text
+            assert (str(tmp_path) in loaded_text) == (way[0] == "stdio")
         unknown = await client.call("load_skill", skill_name="skill://hub-3/dup")
         assert unknown.text.startswith("SKILL_NOT_FOUND: No skill is named 'skill://hub-3/dup'")
         assert str(tmp_path) not in unknown.text

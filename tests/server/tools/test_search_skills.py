@@ -87,8 +87,8 @@ def test_hits_explain_their_match_on_request(hub_environment: Environment, write
     answer = ask(hub_environment, "search_skills", query="die Rechnungen sortieren", explain=True).json
     assert answer["explained"] == {"served": 2, "searched": 2, "considered": 1}
     assert answer["skills"][0]["reason"] == "Rechnungen, sortieren"
-    (told,) = [one for one in answer["skills"][0]["explanation"] if one.startswith("invoice ")]
-    assert told.endswith(" in name, description (translation of Rechnungen)")
+    (explanation,) = [one for one in answer["skills"][0]["explanation"] if one.startswith("invoice ")]
+    assert explanation.endswith(" in name, description (translation of Rechnungen)")
 
 
 @pytest.mark.slow
