@@ -318,7 +318,7 @@ async def unasked(hub: Caller) -> dict[str, Any]:
 async def test_lists_for_hosts_neither_describe_nor_rename_untrusted_skills(
     hostile: Environment, mode: str, version: str
 ) -> None:
-    async with reached(("stdio", mode), hostile, process=True) as hub:
+    async with reached(("stdio", mode), hostile) as hub:
         assert hub.client.protocol_version == version
         lists = await unasked(hub)
         texts = {name: json.dumps(one) for name, one in lists.items()}

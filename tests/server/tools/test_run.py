@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.server.connections import caller, listening, modes
-from tests.server.sessions import Answer, ask, http_server, in_process, over_stdio
+from tests.server.connections import RUN, caller, listening, modes
+from tests.server.sessions import Answer, ask, in_process, over_stdio
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -34,18 +35,15 @@ async def tool_names(session: Any) -> set[str]:
 @pytest.mark.acceptance("S2-3", "S2-36")
 def test_the_tool_is_offered_only_by_choice(hub_environment: Environment, running: Environment) -> None:
     three = {"search_skills", "load_skill", "read_skill_file"}
-    assert asyncio.run(tool_names(over_stdio(hub_environment))) == three
-    assert asyncio.run(tool_names(over_stdio(hub_environment, "--enable-run"))) == {*three, "run_skill_command"}
+    assert asyncio.run(tool_names(in_process(hub_environment))) == three
     assert asyncio.run(tool_names(in_process(running))) == {*three, "run_skill_command"}
+    assert asyncio.run(tool_names(over_stdio(hub_environment, "--enable-run"))) == {*three, "run_skill_command"}
 
 
 def test_over_http_a_second_setting_is_needed(running: Environment) -> None:
-    from fastmcp import Client
-
-    with http_server(running) as url:
-        assert "run_skill_command" not in asyncio.run(tool_names(Client(f"{url}/mcp")))
-    with http_server(running, "--enable-run-over-http", "--allow-anonymous") as url:
-        assert "run_skill_command" in asyncio.run(tool_names(Client(f"{url}/mcp")))
+    for environment, offered in ((running, False), ({**running, **RUN}, True)):
+        with listening(environment) as url:
+            assert ("run_skill_command" in asyncio.run(tool_names(Client(url)))) == offered
 
 
 @pytest.mark.acceptance("S2-37", "S2-6")
