@@ -141,6 +141,11 @@ MISUSES = [
     (["permissions", "show"], "'permissions' is not a command of 'skillhub'", "skillhub allow"),
     (["registry", "build"], "'registry' is not a command of 'skillhub'", "skillhub call --list"),
     (["list", "--db-path", "x"], "--db-path is not an option of 'skillhub list'", "SKILLHUB_DB_PATH=PATH skillhub …"),
+    (
+        ["disconnect", "cursor", "--restore"],
+        "--restore is not an option of 'skillhub disconnect'",
+        "skillhub disconnect restores an unchanged file; older copies are in ~/.skillhub/backups",
+    ),
     (["roots", "list"], "'list' is not an action of 'skillhub roots'", "skillhub roots, or skillhub roots add|remove"),
     (["help", "list", "one"], "'one' is an unexpected argument", "skillhub list --help"),
     (["--trans", "http"], "--trans is not an option of 'skillhub'", "did you mean '--transport'?"),

@@ -52,6 +52,7 @@ OPTION_SUCCESSORS: Mapping[str, str] = {
     "--forget-missing": "skillhub index --forget",
     "--wait": "a replica serves the newest publication; skillhub publish --list TARGET",
     "--publisher": "publishers need no name",
+    "--restore": "skillhub disconnect restores an unchanged file; older copies are in ~/.skillhub/backups",
     "--db-path": "SKILLHUB_DB_PATH=PATH skillhub …",
     "--log-level": "SKILLHUB_LOG_LEVEL=LEVEL skillhub …",
     "--show": "skillhub trust",
