@@ -105,7 +105,7 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
         (lambda skill: (skill / "l").symlink_to("/etc/passwd"), "its file 'l'"),
         (lambda skill: (skill / "l").symlink_to("SKILL.md"), "its file 'l'"),
@@ -117,7 +117,7 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
     ],
 )
 def test_an_unlocked_link_or_pipe_withholds_the_skill_until_it_is_removed(
-    hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None], told: str
+    hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None], reason: str
 ) -> None:
     (skill / "own").symlink_to("run.py")
     lock(skill)
@@ -125,7 +125,7 @@ def test_an_unlocked_link_or_pipe_withholds_the_skill_until_it_is_removed(
     assert hub.load("pdf").instructions
     change(skill)
     for way in (lambda: hub.load("pdf"), lambda: hub.list_files("pdf")):
-        with pytest.raises(SkillChanged, match=told) as caught:
+        with pytest.raises(SkillChanged, match=reason) as caught:
             way()
         assert "/etc" not in str(caught.value)
     assert found(hub) == ["other"]

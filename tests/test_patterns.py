@@ -141,7 +141,7 @@ def test_loops_over_matches_take_linear_time() -> None:
 def test_file_references_are_searched_in_bounded_texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"SKILL.md": "Run tool.py and see other-notes, then a b."}
     files = [f"a{number} b.md" for number in range(100)]
-    told = list(advice.unreferenced_advice(["tool.py", "notes.md", *files], texts))
-    assert len(told) == 101
+    found = list(advice.unreferenced_advice(["tool.py", "notes.md", *files], texts))
+    assert len(found) == 101
     monkeypatch.setattr(advice, "_MOST_CHARACTERS", 10)
     assert list(advice.unreferenced_advice(["tool.py", *files], texts)) == []

@@ -256,9 +256,9 @@ def test_similar_and_equal_names_elsewhere_are_shown_before_the_question(
     user = tmp_path / "home" / ".agents" / "skills"
     write(user / "pdf-form", skill_text("pdf-form"))
     write(Path("source"), skill_text("pdf-form"))
-    told = skillhub("add", "./source", "--dry-run", SKILLHUB_ROOTS="user,hub").out
-    assert "! ~/.agents/skills has a skill of that name, too" in told
-    assert "! its name looks like that of pdf-forms, which you have" in told
+    text = skillhub("add", "./source", "--dry-run", SKILLHUB_ROOTS="user,hub").out
+    assert "! ~/.agents/skills has a skill of that name, too" in text
+    assert "! its name looks like that of pdf-forms, which you have" in text
 
 
 def test_a_critical_finding_refuses_until_its_rule_is_accepted_for_these_files(
@@ -310,10 +310,10 @@ def test_skipped_entries_of_a_source_fit_on_a_screen(source: Path, skillhub: Ski
     (source / ".claude-plugin").mkdir()
     (source / ".claude-plugin" / "marketplace.json").write_text(json.dumps(manifest), encoding="utf-8")
     for more in ("--list", "--dry-run"):
-        told = skillhub("add", "./source", more).err.splitlines()
-        assert max(map(len, told)) < 500
-        assert "left out: 480 more; --json has all" in told
-        assert len(told) < 30
+        lines = skillhub("add", "./source", more).err.splitlines()
+        assert max(map(len, lines)) < 500
+        assert "left out: 480 more; --json has all" in lines
+        assert len(lines) < 30
     assert len(skillhub("add", "./source", "--list", "--json").json["left_out"]) == 500
 
 
@@ -438,9 +438,9 @@ def test_a_secret_in_a_url_is_sent_and_neither_recorded_nor_shown(
         assert f"From {kept}:" in shown.out
         assert (added.code, entries(skills_dir)["pdf"]["source"]) == (0, kept)
         shutil.copytree(skills_dir / "pdf", tmp_path / "pdf")
-        told = [shown, added]
+        outputs = [shown, added]
         for command in (["update"], ["update", "--check"], ["list"], ["show", "pdf"], ["doctor"], ["verify"]):
-            told += [skillhub(*command), skillhub(*command, "--json")]
+            outputs += [skillhub(*command), skillhub(*command, "--json")]
         update = skillhub("update", "--yes")
         assert update.code == 1
         assert f"{kept} had a secret in its address, which is not recorded" in update.err + update.out
@@ -451,14 +451,14 @@ def test_a_secret_in_a_url_is_sent_and_neither_recorded_nor_shown(
         # Given again, it is the same source.
         site.answers[path] = whole(zip_bytes(ZipEntry(b"SKILL.md", skill_text("pdf", "Newer.").encode())))
         shutil.move(tmp_path / "pdf", skills_dir / "pdf")
-        told += [
+        outputs += [
             update,
             frozen,
             skillhub("add", site.url + path, "--yes"),
             skillhub("add", f"{site.url}/no?token=s3cret"),
         ]
         assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
-        assert all("s3cret" not in done.out + done.err for done in told)
+        assert all("s3cret" not in done.out + done.err for done in outputs)
     files = [one for top in (skills_dir, tmp_path / "home") for one in top.rglob("*") if one.is_file()]
     assert [one for one in files if b"s3cret" in one.read_bytes()] == []
 

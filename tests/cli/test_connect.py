@@ -21,7 +21,7 @@ from skillhub_mcp.diagnosis.installed_command import is_passing, own_command
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A home with nothing in it, no client's program on PATH, and no other place that a client is told to use."""
+    """A home with nothing in it, no client's program on PATH, and no variable that names another place."""
     directory = tmp_path / "home"
     directory.mkdir()
     monkeypatch.setenv("HOME", str(directory))
@@ -175,8 +175,8 @@ def test_entries_are_printed_without_a_choice_of_skills(skillhub: Skillhub, home
     assert "Goose: ~/.config/goose/config.yaml" in done.err
     alone = skillhub("connect", "cursor", "--print")
     assert list(json.loads(alone.out)["mcpServers"]) == ["skillhub"]
-    (told,) = skillhub("connect", "cursor", "--print", "--json").json["clients"]
-    assert told == {"client": "cursor", "where": "~/.cursor/mcp.json", "text": alone.out}
+    (entry,) = skillhub("connect", "cursor", "--print", "--json").json["clients"]
+    assert entry == {"client": "cursor", "where": "~/.cursor/mcp.json", "text": alone.out}
     # What a person put there, nobody else knows.
     by_hand = skillhub("disconnect", "goose", "--yes")
     assert (by_hand.code, "config.yaml" in by_hand.out, "by hand" in by_hand.out) == (1, True, True)
@@ -227,14 +227,14 @@ def test_a_secret_in_the_address_of_a_server_is_not_shown(skillhub: Skillhub, ho
     kept, doctor = skillhub("connect", "cursor", "--dry-run"), skillhub("doctor")
     assert "it uses the server at http://127.0.0.1:9/mcp?***" in kept.out + kept.err
     assert "nothing answers at http://127.0.0.1:9/mcp?***" in doctor.out + doctor.err
-    told = [
+    outputs = [
         connected,
         kept,
         doctor,
         skillhub("connect", "cursor", "--stdio", "--dry-run"),
         skillhub("doctor", "--json"),
     ]
-    assert all("s3cret" not in done.out + done.err for done in told)
+    assert all("s3cret" not in done.out + done.err for done in outputs)
 
 
 def test_settings_and_named_variables_reach_the_entry(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
@@ -283,8 +283,8 @@ def test_a_connection_to_a_running_server_stays_without_stdio(
     assert (done.code, path.read_bytes()) == (0, before), done.err
     assert "Cursor: connected already" in done.out
     assert "hint: it uses the server at https://hub.example/mcp; with `--stdio` it starts one of its own" in done.out
-    (told,) = skillhub("connect", which, "--yes", "--json").json["clients"]
-    assert (told["outcome"], "--stdio" in told["hint"]) == ("unchanged", True)
+    (change,) = skillhub("connect", which, "--yes", "--json").json["clients"]
+    assert (change["outcome"], "--stdio" in change["hint"]) == ("unchanged", True)
     assert skillhub("connect", which, "--yes", "--stdio").code == 0
     assert "command" in servers_of(path)["skillhub"]
 

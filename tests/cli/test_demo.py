@@ -38,20 +38,20 @@ def test_the_first_task_walks_every_tier_and_depends_on_no_setting(process: Skil
         }
         done = process("demo", "--json", TMPDIR=str(scratch), **others)
     assert (done.code, api.requests) == (0, []), done.err
-    told = done.json
-    assert [step["call"].partition("(")[0] for step in told["steps"]] == [
+    report = done.json
+    assert [step["call"].partition("(")[0] for step in report["steps"]] == [
         "tools/list",
         "search_skills",
         "load_skill",
         "read_skill_file",
     ]
-    assert told["steps"][2]["call"] == "load_skill(skill_name='pdf-invoice-extractor')"
-    assert told["skills"] == len(list(EXAMPLES.glob("*/SKILL.md")))
-    assert told["tokens"] == sum(step["tokens"] for step in told["steps"]) > 0
+    assert report["steps"][2]["call"] == "load_skill(skill_name='pdf-invoice-extractor')"
+    assert report["skills"] == len(list(EXAMPLES.glob("*/SKILL.md")))
+    assert report["tokens"] == sum(step["tokens"] for step in report["steps"]) > 0
     assert list(scratch.iterdir()) == []
-    costs = [step["tokens"] for step in told["steps"][1:]]
+    costs = [step["tokens"] for step in report["steps"][1:]]
     assert tokens_in("docs/pictures/search.svg") == pytest.approx(costs, rel=0.05)
-    assert tokens_in("README.md") == pytest.approx([told["tokens"], told["upfront_tokens"]], rel=0.05)
+    assert tokens_in("README.md") == pytest.approx([report["tokens"], report["upfront_tokens"]], rel=0.05)
 
 
 def tokens_in(document: str) -> list[int]:

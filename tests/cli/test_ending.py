@@ -1,4 +1,4 @@
-"""A command that is told to end leaves nothing behind."""
+"""A command that gets a signal leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _fetching(tmp_path: Path, then: str) -> Iterator[tuple[subprocess.Popen[byte
 
 @pytest.mark.slow
 @needs_git
-def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: Path) -> None:
+def test_a_terminated_fetch_removes_its_files_and_ends_git(tmp_path: Path) -> None:
     with _fetching(tmp_path, "exec sleep 600") as (command, _, began):
         command.send_signal(signal.SIGHUP)
         assert command.wait(30) == 130

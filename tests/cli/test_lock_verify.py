@@ -21,11 +21,11 @@ def test_present_skills_are_locked_and_edits_reported(skillhub: Skillhub, tmp_pa
     assert skillhub("lock", *chosen).out == "one is locked\n"
     assert skillhub("verify", *chosen).out.startswith("1 skill matches ")
     (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
-    told = skillhub("verify", *chosen)
-    assert (told.code, told.out) == (1, "one: not as it was locked\n")
+    result = skillhub("verify", *chosen)
+    assert (result.code, result.out) == (1, "one: not as it was locked\n")
     # It is locked as what lies there, so nothing could bring it back.
     again = f"`skillhub lock one --skills-dir {root}`"
-    assert told.err == f"\n{again} locks what is there\n"
+    assert result.err == f"\n{again} locks what is there\n"
     left = skillhub("lock", *chosen)
     assert (left.code, left.out) == (1, f"one was edited since it was locked: {again} locks it again\n")
     assert skillhub("lock", "one", *chosen).out == "one is locked again\n"
@@ -39,8 +39,8 @@ def test_hints_work_for_a_name_that_looks_like_an_option(skillhub: Skillhub, tmp
     chosen = ["--skills-dir", str(root)]
     skillhub("lock", *chosen)
     (root / "-rf" / "scripts" / "run.sh").write_text("echo edited\n")
-    for told in (skillhub("lock", *chosen).out, skillhub("verify", *chosen).err):
-        assert f"`skillhub lock --skills-dir {root} -- -rf`" in told
+    for text in (skillhub("lock", *chosen).out, skillhub("verify", *chosen).err):
+        assert f"`skillhub lock --skills-dir {root} -- -rf`" in text
     assert skillhub("lock", *chosen, "--", "-rf").out == "-rf is locked again\n"
     assert skillhub("disable", *chosen, "--", "-rf").code == 0
     assert "'-rf' is off; skillhub enable rf\n" in skillhub("why", *chosen, "--", "-rf").out
@@ -101,8 +101,8 @@ def test_links_are_locked_and_changed_links_reported_with_their_target(skillhub:
     (one / "own").symlink_to("SKILL.md")
     (one / "l").symlink_to("/etc/passwd")
     os.mkfifo(one / "p")
-    told = skillhub("verify")
-    assert (told.code, told.out.splitlines()) == (
+    result = skillhub("verify")
+    assert (result.code, result.out.splitlines()) == (
         1,
         [
             "one: not as it was locked",
@@ -111,7 +111,7 @@ def test_links_are_locked_and_changed_links_reported_with_their_target(skillhub:
             "  added: p (FIFO)",
         ],
     )
-    assert "`skillhub lock one` locks what is there" in told.err
+    assert "`skillhub lock one` locks what is there" in result.err
     (verified, _) = skillhub("verify", "--json").json["skills"]
     assert (verified["changed"], verified["added"], verified["unknown"]) == (["own"], ["l", "p"], False)
     assert verified["irregular"]["l"] == "-> /etc/passwd"

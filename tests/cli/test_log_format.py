@@ -50,13 +50,13 @@ def test_a_line_of_json_has_its_moment_level_logger_message_and_facts() -> None:
 
 def test_an_exception_is_one_field_of_its_line() -> None:
     body = (
-        "try:\n    raise ValueError('told')\n"
+        "try:\n    raise ValueError('raised')\n"
         "except ValueError:\n    logging.getLogger('skillhub_mcp').exception('It failed')"
     )
     (line,) = objects(logged(body, "INFO", "json"))
     assert line["message"] == "It failed"
     assert line["exception"].startswith("Traceback (most recent call last):\n")
-    assert line["exception"].endswith("\nValueError: told")
+    assert line["exception"].endswith("\nValueError: raised")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -275,9 +275,9 @@ def test_words_of_other_tools_are_understood(skillhub: Skillhub, alias: str, nam
 
 def test_summaries_of_commands_and_options_are_short() -> None:
     parser = make_parser()
-    told = [one.summary for one in COMMANDS.values()]
-    told += [one.help or "" for command in parser.subcommands.values() for one in command.arguments]
-    assert [one for one in told if len(one) >= 60 and one != argparse.SUPPRESS] == []
+    texts = [one.summary for one in COMMANDS.values()]
+    texts += [one.help or "" for command in parser.subcommands.values() for one in command.arguments]
+    assert [one for one in texts if len(one) >= 60 and one != argparse.SUPPRESS] == []
 
 
 @pytest.mark.slow

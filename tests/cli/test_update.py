@@ -89,9 +89,9 @@ def test_upstream_changes_are_listed_shown_and_installed(
         },
         removed=["skills/pdf/notes.md"],
     )
-    told = skillhub("update", "--check")
-    assert told.code == 0
-    assert f" → {new[:8]}" in told.out
+    result = skillhub("update", "--check")
+    assert result.code == 0
+    assert f" → {new[:8]}" in result.out
     done = skillhub("update")
     assert (done.code, (skills_dir / "pdf" / "notes.md").exists()) == (1, True)
     lines = done.out.splitlines()
@@ -171,8 +171,8 @@ def test_a_skill_that_cannot_be_installed_does_not_stop_others(
     skillhub("add", source, "--skill", "*", "--yes")
     os.mkfifo(source / "pdf" / "more")
     (source / "docx" / "SKILL.md").write_text(skill_text("docx", body="Newer."))
-    told = skillhub("update", "--check", "--json")
-    assert (told.code, standing(told)) == (1, {"docx": "outdated", "pdf": "unknown"})
+    result = skillhub("update", "--check", "--json")
+    assert (result.code, standing(result)) == (1, {"docx": "outdated", "pdf": "unknown"})
     done = skillhub("update", "--yes")
     assert (done.code, "pdf: pdf is refused: 'pdf/more' is neither a file nor a directory" in done.err) == (1, True)
     assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
@@ -183,8 +183,8 @@ def test_a_tag_is_pinned_until_unpin(repository: Repository, skillhub: Skillhub,
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})
     assert standing(skillhub("update", "--check", "--json")) == {"pdf": "pinned"}
-    told = skillhub("update", "--yes")
-    assert "`skillhub update --unpin pdf`" in told.err
+    result = skillhub("update", "--yes")
+    assert "`skillhub update --unpin pdf`" in result.err
     assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
     assert skillhub("update", "--unpin", "--yes").code == 0
     assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
@@ -216,9 +216,9 @@ def test_a_moved_skill_is_followed_and_a_gone_one_stays(
     assert "Moved." in (skills_dir / "pdf" / "SKILL.md").read_text()
     repository.commit({"x/other/SKILL.md": skill_text("other")}, removed=["moved"])
     assert standing(skillhub("update", "--check", "--json")) == {"pdf": "gone"}
-    told = skillhub("update", "--yes")
-    assert (told.code, (skills_dir / "pdf").exists()) == (0, True)
-    assert "`skillhub remove pdf` removes it" in told.err
+    result = skillhub("update", "--yes")
+    assert (result.code, (skills_dir / "pdf").exists()) == (0, True)
+    assert "`skillhub remove pdf` removes it" in result.err
     shutil.rmtree(skills_dir / "pdf")
     assert "`skillhub add --frozen` brings back what the lock says" in skillhub("update", "--check").err
 

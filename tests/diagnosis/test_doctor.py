@@ -93,8 +93,8 @@ def test_a_named_directory_must_exist_even_if_another_has_skills(
     if kind == "file":
         other.touch()
     done = skillhub("doctor", SKILLS_DIR=f"{skills_dir}{os.pathsep}{other}")
-    told = {"missing": ("does not exist", "create it"), "file": ("is a file, not a directory", "name a directory")}
-    what, fix = told[kind]
+    expected = {"missing": ("does not exist", "create it"), "file": ("is a file, not a directory", "name a directory")}
+    what, fix = expected[kind]
     assert (done.code, f"\n\nproblem  {other}\n  {what}\n  → {fix}" in done.out) == (1, True)
 
 
@@ -113,8 +113,8 @@ def test_a_misspelt_variable_is_a_warning_with_a_suggestion(skillhub: Skillhub, 
     write_skill("painter")
     done = skillhub("doctor", "--json", PATH="", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_SKILLS_DIR="/x")
     assert done.code == 0
-    told = {one["subject"]: one["message"] for one in done.json["warnings"] if one["check"] == "settings"}
-    assert told == {
+    warnings = {one["subject"]: one["message"] for one in done.json["warnings"] if one["check"] == "settings"}
+    assert warnings == {
         "SKILLHUB_ENABLED_SKILL": "is not a setting and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
         "SKILLHUB_SKILLS_DIR": "is not a setting and has no effect: did you mean SKILLS_DIR?",
     }
@@ -142,7 +142,7 @@ def test_a_file_that_stops_a_server_is_a_problem(skillhub: Skillhub, write_skill
     assert problem(SKILLHUB_TOKENS_FILE=str(gone)).startswith(
         f"{gone}\n  The file of tokens cannot be used: it does not exist\n  → fix it; where it is missing"
     )
-    # One that others may write is told of once.
+    # One that others may write is reported once.
     broken.write_text('{"hooks": {}}', encoding="utf-8")
     assert skillhub("doctor", PATH="", SKILLHUB_HOOKS=str(broken)).out.startswith("All well\n  1 skill served\n")
     broken.chmod(0o666)
@@ -179,7 +179,7 @@ def test_general_problems_come_before_many_refusals(skillhub: Skillhub, write_sk
     done = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="alhpa")
     assert done.code == 1
     assert done.out.startswith("31 problems\n  0 skills served")
-    # Many of one kind are told by the first of them, and all to who asks.
+    # Of many of one kind the first few are shown, and all with --verbose.
     assert done.out.count("\nproblem  ") == 1 + 3 + 1
     assert done.out.endswith("\nproblem  … and 27 more of the skills: skillhub doctor --verbose\n")
     assert skillhub("doctor", "--verbose", SKILLHUB_ENABLED_SKILLS="alhpa").out.count("\nproblem  ") == 31
@@ -214,9 +214,11 @@ def test_files_that_others_may_write_are_problems_and_readable_ones_warnings(
     own = {"SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
     done = skillhub("doctor", "--json", PATH="", **{name: str(file) for name, file in own.items()})
     assert done.code == 1
-    told = [(one["subject"], one["message"], one["fix"]) for one in (*done.json["problems"], *done.json["warnings"])]
+    findings = [
+        (one["subject"], one["message"], one["fix"]) for one in (*done.json["problems"], *done.json["warnings"])
+    ]
     wrong = "is not used: others may write it (mode 0666)"
-    assert told == [
+    assert findings == [
         *((str(file), wrong, f"run chmod go-w {file}") for file in (rules, log)),
         (str(tokens), "may be read by others (mode 0644)", f"run chmod go-rwx {tokens}"),
     ]

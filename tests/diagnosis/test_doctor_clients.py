@@ -34,16 +34,16 @@ def test_each_client_entry_is_started_and_problems_reported_with_a_fix(
         (home / path).parent.mkdir(parents=True)
         (home / path).write_text(json.dumps(content), encoding="utf-8")
     (home / ".codeium" / "windsurf").mkdir(parents=True)
-    told = skillhub("doctor", "--json", HOME=str(home), PATH="").json
-    assert len(told["problems"]) == 1, told
-    (problem,) = told["problems"]
+    report = skillhub("doctor", "--json", HOME=str(home), PATH="").json
+    assert len(report["problems"]) == 1, report
+    (problem,) = report["problems"]
     assert (problem["check"], problem["subject"]) == ("clients", str(home / ".lmstudio" / "mcp.json"))
     assert problem["message"] == "LM Studio's entry 'skillhub' does not answer: /gone/skillhub-mcp does not exist"
     assert problem["fix"] == "skillhub connect lm-studio"
-    cursor, studio = told["connections"]
+    cursor, studio = report["connections"]
     assert (cursor["client"], cursor["answers"], cursor["version"]) == ("cursor", True, version())
     assert (studio["client"], studio["answers"]) == ("lm-studio", False)
-    notes = {note["message"]: note["fix"] for note in told["notes"] if note["check"] == "clients"}
+    notes = {note["message"]: note["fix"] for note in report["notes"] if note["check"] == "clients"}
     assert notes == {"Windsurf is installed here and not connected": "skillhub connect windsurf"}
 
 

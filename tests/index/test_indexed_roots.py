@@ -32,12 +32,12 @@ def test_a_root_of_another_server_is_listed_with_its_rows(shared: tuple[Path, Pa
     Desk(db, a, embedder=WordEmbedder()).sync()
     desk = Desk(db, b, embedder=WordEmbedder())
     desk.sync()
-    told = {one.path: one for one in desk.indexed_roots()}
+    known = {one.path: one for one in desk.indexed_roots()}
     size = sum(file.stat().st_size for file in a.rglob("SKILL.md"))
-    one = told[str(a)]
+    one = known[str(a)]
     assert (one.skills, one.size, one.vectors, one.used, one.there) == (2, size, 2, False, True)
     assert one.read_at > 0
-    assert told[str(b)].used
+    assert known[str(b)].used
     a.rename(a.with_name("away"))
     assert not next(one for one in desk.indexed_roots() if one.path == str(a)).there
 
@@ -88,8 +88,8 @@ def test_the_indexes_of_all_embedders_forget(shared: tuple[Path, Path, Path]) ->
     for embedder in (WordEmbedder("test:one"), WordEmbedder("test:two"), None):
         Desk(db, a, embedder=embedder).sync()
     desk = Desk(db, b)
-    (told,) = desk.indexed_roots()
-    assert (told.skills, told.vectors) == (2, 4)
+    (root,) = desk.indexed_roots()
+    assert (root.skills, root.vectors) == (2, 4)
     desk.writer.forget([str(a)])
     assert desk.indexed_roots() == ()
     assert Desk(db, b, embedder=WordEmbedder("test:two")).find("violin") == desk.find("violin") == ["violin"]

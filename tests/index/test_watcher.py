@@ -31,11 +31,11 @@ class Watched:
 
     def __init__(self, *roots: Path) -> None:
         self.called = threading.Event()
-        self.told: list[Collection[str] | None] = []
+        self.changes: list[Collection[str] | None] = []
         self.watcher = RootWatcher(make_roots([str(root) for root in roots]), self._call)
 
     def _call(self, paths: Collection[str] | None) -> None:
-        self.told.append(paths)
+        self.changes.append(paths)
         self.called.set()
 
     def start(self) -> None:
@@ -69,15 +69,15 @@ def test_changed_paths_are_reported_unless_there_are_too_many(
 ) -> None:
     file = write_skill("one") / "SKILL.md"
     watched.start()
-    assert watched.told[0] is None
-    watched.told.clear()
+    assert watched.changes[0] is None
+    watched.changes.clear()
     assert watched.notices(lambda: file.write_text("changed", encoding="utf-8"))
     watched.settle()
-    assert {path for paths in watched.told for path in paths or ["everything"]} == {str(file)}
+    assert {path for paths in watched.changes for path in paths or ["everything"]} == {str(file)}
     monkeypatch.setattr(watcher, "MOST_CHANGES", 0)
-    watched.told.clear()
+    watched.changes.clear()
     assert watched.notices(lambda: file.write_text("again", encoding="utf-8"))
-    assert watched.told[0] is None
+    assert watched.changes[0] is None
 
 
 def test_the_limit_counts_distinct_paths(
@@ -85,7 +85,7 @@ def test_the_limit_counts_distinct_paths(
 ) -> None:
     file = write_skill("one") / "SKILL.md"
     watched.start()
-    watched.told.clear()
+    watched.changes.clear()
     # A replaced file reports two paths, one of them both created and deleted.
     monkeypatch.setattr(watcher, "MOST_CHANGES", 2)
     beside = file.with_name("SKILL.md.new")
@@ -96,18 +96,18 @@ def test_the_limit_counts_distinct_paths(
 
     assert watched.notices(replace)
     watched.settle()
-    assert {path for paths in watched.told for path in paths or ["everything"]} <= {str(file), str(beside)}
+    assert {path for paths in watched.changes for path in paths or ["everything"]} <= {str(file), str(beside)}
 
 
 def test_staged_files_are_not_a_change(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:
     file = write_skill("one") / "SKILL.md"
     watched.start()
-    watched.told.clear()
+    watched.changes.clear()
     write_skill("new", directory=".skillhub/staging/new")
     (skills_dir / ".skillhub" / "staging" / "new").rename(skills_dir / ".skillhub" / "gone")
     assert watched.notices(lambda: file.write_text("changed", encoding="utf-8"))
     watched.settle()
-    assert {path for paths in watched.told for path in paths or ["everything"]} == {str(file)}
+    assert {path for paths in watched.changes for path in paths or ["everything"]} == {str(file)}
 
 
 def test_new_changed_and_removed_skills_are_noticed(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:

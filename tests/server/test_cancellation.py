@@ -34,8 +34,8 @@ needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Lin
 FOREVER = """
 import os, subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", "import sys; open(sys.argv[1])", sys.argv[2]])
-with open(sys.argv[1], "w") as told:
-    told.write(f"{os.getpid()} {child.pid}")
+with open(sys.argv[1], "w") as report:
+    report.write(f"{os.getpid()} {child.pid}")
 child.wait()
 """
 
@@ -44,28 +44,28 @@ class Forever:
     """A command that runs until killed. `started` waits for its start, `ended` for its end."""
 
     def __init__(self, directory: Path, write_skill: SkillWriter) -> None:
-        self._told, never = directory / "told", directory / "never"
-        for fifo in (self._told, never):
+        self._report, never = directory / "report", directory / "never"
+        for fifo in (self._report, never):
             os.mkfifo(fifo)
         write_skill("one", files={"forever.py": FOREVER})
         self.call: dict[str, Any] = {
             "skill_name": "one",
             "command": "python",
-            "args": ["forever.py", str(self._told), str(never)],
+            "args": ["forever.py", str(self._report), str(never)],
         }
         self._descriptors: list[int] = []
 
     def started(self) -> None:
         # A plain read would block for ever if the command could not start.
-        reading = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK)
+        reading = os.open(self._report, os.O_RDONLY | os.O_NONBLOCK)
         try:
             waiting = select.poll()
             waiting.register(reading, select.POLLIN)
             assert waiting.poll(20_000), "the command was not started"
-            told = os.read(reading, 100)
+            report = os.read(reading, 100)
         finally:
             os.close(reading)
-        for number in told.split():
+        for number in report.split():
             self._descriptors.append(os.pidfd_open(int(number)))
 
     def ended(self) -> bool:

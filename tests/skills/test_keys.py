@@ -10,7 +10,7 @@ from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BO
 from skillhub_mcp.skills.rules import RULES
 
 
-def told(key: str) -> tuple[str, str]:
+def diagnosed(key: str) -> tuple[str, str]:
     """The rule and the message for a top-level key."""
     content = f"---\nname: one\ndescription: Use when due.\n{key}: true\n---\n".encode()
     read = parse_skill(content, directory="/one", root="/", directory_name="one", stamp=FileStamp(0, 0, "", 0))
@@ -20,7 +20,7 @@ def told(key: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("key", EXTENSIONS)
 def test_a_host_key_is_reported_with_its_readers_and_stays(key: str) -> None:
-    rule, message = told(key)
+    rule, message = diagnosed(key)
     assert message.startswith(f"{key!r} is not in the specification; read by Claude Code")
     assert all(reader in message for reader in EXTENSIONS[key])
     assert "move" not in f"{message} {RULES[rule].fix}"
@@ -28,12 +28,12 @@ def test_a_host_key_is_reported_with_its_readers_and_stays(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["disable-model-invocation", "user-invocable", "argument-hint"])
 def test_skillhub_keys_are_reported_as_read_by_skillhub(key: str) -> None:
-    assert told(key)[1].endswith(" and SkillHub")
+    assert diagnosed(key)[1].endswith(" and SkillHub")
 
 
 @pytest.mark.parametrize("key", sorted(DESCRIPTIVE_KEYS))
 def test_a_descriptive_key_should_be_moved_to_metadata(key: str) -> None:
-    rule, message = told(key)
+    rule, message = diagnosed(key)
     assert rule == "key-unknown"
     assert message.endswith("SkillHub reads it under metadata too") == (key in READ_IN_BOTH_PLACES)
     assert RULES[rule].fix.startswith("move it under metadata")
@@ -53,10 +53,10 @@ def test_a_descriptive_key_should_be_moved_to_metadata(key: str) -> None:
 )
 def test_a_misspelt_key_gets_a_suggestion(written: str, meant: str) -> None:
     assert meant_key(written) == meant
-    assert told(written) == ("key-misspelt", f"{written!r} is not a known key; did you mean {meant!r}?")
+    assert diagnosed(written) == ("key-misspelt", f"{written!r} is not a known key; did you mean {meant!r}?")
 
 
 @pytest.mark.parametrize("key", ["models", "tools", "agents", "capabilities", "languages", "package", "input", "mcp"])
 def test_a_key_of_another_host_is_not_taken_for_a_typo(key: str) -> None:
     assert meant_key(key) is None
-    assert told(key) == ("key-unknown", f"{key!r} is not a specified key")
+    assert diagnosed(key) == ("key-unknown", f"{key!r} is not a specified key")

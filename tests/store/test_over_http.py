@@ -42,8 +42,8 @@ async def served(url: str, token: str, mode: str) -> dict[str, Any]:
 
 def ready(url: str, token: str) -> dict[str, Any]:
     answer = httpx2.get(url.replace("/mcp", "/readyz"), headers={"authorization": f"Bearer {token}"}, timeout=10)
-    told: dict[str, Any] = answer.json()
-    return told
+    details: dict[str, Any] = answer.json()
+    return details
 
 
 def until_ready(urls: list[str], token: str, **wanted: object) -> None:

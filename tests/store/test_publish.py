@@ -139,9 +139,9 @@ def test_unserved_skills_are_reported_and_not_published(
         "SKILLHUB_ROOTS": "project,hub",
     }
     report = Library({**library.environment, **more}).publish(directory)
-    told = {one.skill: one.reason for one in report.left_out}
-    assert told.pop("broken").startswith("is refused: yaml-invalid, ")
-    assert told == {
+    reasons = {one.skill: one.reason for one in report.left_out}
+    assert reasons.pop("broken").startswith("is refused: yaml-invalid, ")
+    assert reasons == {
         "secret": "is filtered",
         "trap": "is withheld",
         "brought": "is untrusted",

@@ -125,9 +125,9 @@ def test_searches_during_publications_never_see_a_mixture(
 
         def ask() -> None:
             while not done.is_set():
-                told = {hit.skill.description for hit in hub.search("feeds the animal", limit=3).hits}
-                if len(told) != 1:
-                    mixed.append(sorted(told))
+                descriptions = {hit.skill.description for hit in hub.search("feeds the animal", limit=3).hits}
+                if len(descriptions) != 1:
+                    mixed.append(sorted(descriptions))
 
         asking = [threading.Thread(target=ask) for _ in range(2)]
         for thread in asking:
@@ -272,9 +272,9 @@ def test_a_failing_storage_is_reported_once_and_keeps_serving(
                 assert (health(hub).number, health(hub).storage) == (1, "failing")
                 assert health(hub).problem
                 assert bucket.name not in health(hub).problem
-            told = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-            assert len(told) == 1, told
-            assert "publication 1 is served from the mirror" in told[0]
+            warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+            assert len(warnings) == 1, warnings
+            assert "publication 1 is served from the mirror" in warnings[0]
             assert [hit.handle for hit in hub.search("feed the walrus").hits] == ["walrus"]
             assert hub.load("walrus").instructions == "Fish."
             s3.faults.due.clear()
@@ -293,9 +293,9 @@ def test_a_slow_storage_delays_no_caller_and_keeps_the_probe_green(
         write_skill("walrus", "Feeds the walrus.", body="Fish.")
         library.publish(bucket)
         until(partial(storage_is, hub, "ok"))
-        status, told = probe(hub)
-        assert (status, told["index"], told["storage"], told["publication"]) == (200, "ready", "ok", 1)
-        assert "storage_problem" not in told
+        status, details = probe(hub)
+        assert (status, details["index"], details["storage"], details["publication"]) == (200, "ready", "ok", 1)
+        assert "storage_problem" not in details
         s3.faults.add("GET", "", "slow", times=1_000)
         began = s3.faults.requests["GET"]
         until(lambda: s3.faults.requests["GET"] > began)
@@ -310,8 +310,8 @@ def test_a_slow_storage_delays_no_caller_and_keeps_the_probe_green(
 
 def probe(hub: SkillHub, *, anonymous: bool = False) -> tuple[int, dict[str, object]]:
     answer = readiness(hub, anonymous=anonymous)
-    told: dict[str, object] = json.loads(bytes(answer.body))
-    return answer.status_code, told
+    details: dict[str, object] = json.loads(bytes(answer.body))
+    return answer.status_code, details
 
 
 def test_a_replica_without_storage_starts_from_its_mirror(

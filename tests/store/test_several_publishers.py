@@ -122,14 +122,14 @@ def publish_at_once(
         publishers[name] = Publisher(library, target)
     for publisher in publishers.values():
         publisher.begin(times=2 if has_publication else 1)
-    told: dict[int, str] = {1: "one"} if has_publication else {}
+    named: dict[int, str] = {1: "one"} if has_publication else {}
     for name, publisher in publishers.items():
         for number, is_changed in map(json.loads, publisher.end().splitlines()):
-            assert not is_changed or number not in told
-            told.setdefault(number, name)
+            assert not is_changed or number not in named
+            named.setdefault(number, name)
     # The publications are exactly the reported numbers, each with its skills.
-    assert sorted(one.number for one in publications(target)) == sorted(told) == list(range(1, len(told) + 1))
-    for number, name in told.items():
+    assert sorted(one.number for one in publications(target)) == sorted(named) == list(range(1, len(named) + 1))
+    for number, name in named.items():
         found = found_at(target, number)
         assert found.keys == sorted(["hub/shared", "hub/common", *(f"hub/{name}-{one}" for one in range(4))])
         assert found.files["hub/shared/notes.txt"] == f"{name} shared".encode()

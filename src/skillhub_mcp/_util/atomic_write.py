@@ -60,7 +60,7 @@ def replacing(
 
 
 def _open_new(path: str, mode: int) -> int:
-    """Create a file: readable to nobody before its permissions are set, through no link that others left."""
+    """Create a file that no other user can read until its permissions are set, and never through a link."""
     with contextlib.suppress(FileNotFoundError):
         # What a killed writer left.
         os.unlink(path)

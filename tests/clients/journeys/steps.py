@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass
 class Reached:
-    """A client that is connected: what it was told and may list, and how it calls a tool and reads a resource.
+    """A connected client: its instructions and lists, and how it calls a tool and reads a resource.
 
     A call gives a text, and whether it failed.
     """

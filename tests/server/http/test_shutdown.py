@@ -18,7 +18,7 @@ from tests.server.connections import RUN, caller
 from tests.server.sessions import serving
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="a process there is not told to stop but killed"),
+    pytest.mark.skipif(sys.platform == "win32", reason="a process there is killed, not asked to stop"),
     pytest.mark.slow,
     pytest.mark.anyio,
 ]

@@ -21,7 +21,7 @@ from tests.server.connections import Caller, modes
 from tests.server.sessions import Process, serving
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc"),
+    pytest.mark.skipif(sys.platform != "linux", reason="its own processes are found in /proc"),
     pytest.mark.slow,
     pytest.mark.anyio,
 ]
