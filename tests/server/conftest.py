@@ -1,16 +1,38 @@
-"""Async tests, and a client by each way."""
+"""Async tests, a project, and a client by each way."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from tests.server.connections import Caller, reached
+from tests.server.connections import RUN, Caller, reached
 
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty project."""
+    root = tmp_path.resolve() / "repo"
+    (root / ".git").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def trusting(hub_environment: dict[str, str], project: Path) -> dict[str, str]:
+    """A server with every tool that trusts its project."""
+    return {
+        **hub_environment,
+        "SKILLHUB_ROOTS": "project,hub",
+        "SKILLHUB_TRUST": "all",
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_CWD": str(project),
+        **RUN,
+    }
 
 
 @pytest.fixture

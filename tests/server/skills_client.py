@@ -11,6 +11,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 from tests.server.connections import Caller
+from tests.server.sessions import Answer
 
 
 class Told(mcp_types.Result):
@@ -88,3 +89,28 @@ def bytes_of(content: mcp_types.TextResourceContents | mcp_types.BlobResourceCon
     if isinstance(content, mcp_types.TextResourceContents):
         return content.text.encode()
     return base64.b64decode(content.blob, validate=True)
+
+
+async def tool_uses(hub: Caller, name: str) -> dict[str, Answer]:
+    """Load, read and run a skill of the project with each tool that can."""
+    return {
+        "load_skill": await hub.call("load_skill", skill_name=name),
+        "load_skill by source": await hub.call("load_skill", skill_name=f"{name}@project"),
+        "Skill": await hub.call("Skill", skill=name),
+        "skill_load": await hub.call("skill_load", name=name, force=True),
+        "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
+        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="SKILL.md"),
+        "run_skill_command": await hub.call("run_skill_command", skill_name=name, command="cat", args=["SKILL.md"]),
+    }
+
+
+async def tool_lists(hub: Caller, query: str) -> dict[str, str]:
+    """Search and list the skills with each tool that can."""
+    asked: dict[str, dict[str, object]] = {
+        "search_skills": {"query": query},
+        "skill_search": {"query": query},
+        "skills_list": {"force_reload": True},
+        "available_skills": {},
+        "build_index": {},
+    }
+    return {tool: (await hub.call(tool, **arguments)).text for tool, arguments in asked.items()}

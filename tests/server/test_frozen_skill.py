@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 from tests.locks.locked import lock
-from tests.server.connections import RUN, WAYS, Caller
-from tests.server.skills_client import ask, code_of, listed, read
+from tests.server.connections import WAYS, Caller
+from tests.server.skills_client import ask, code_of, listed, read, tool_lists, tool_uses
 
 from skillhub_mcp.server.tools.results import LOCK_META_KEY
 
@@ -16,42 +16,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
-def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
-    """A project with two locked skills."""
-    project = tmp_path.resolve() / "repo"
-    (project / ".git").mkdir(parents=True)
+def environment(trusting: dict[str, str], project: Path, write_skill: SkillWriter) -> dict[str, str]:
+    """Two locked skills in the project."""
     for name in ("alpha", "beta"):
         place = project / ".agents" / "skills"
         skill = write_skill(name, f"Does {name}.", body=f"The body of {name}.\n", root=place, files={"a.txt": "A"})
         lock(skill, at=project / "skills-lock.json")
-    return project
-
-
-@pytest.fixture
-def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str]:
-    return {
-        **hub_environment,
-        "SKILLHUB_FROZEN": "1",
-        "SKILLHUB_ROOTS": "project,hub",
-        "SKILLHUB_TRUST": "all",
-        "SKILLHUB_TOOLS": "all",
-        "SKILLHUB_CWD": str(project),
-        **RUN,
-    }
+    return {**trusting, "SKILLHUB_FROZEN": "1"}
 
 
 async def had(hub: Caller, name: str) -> dict[str, str | None]:
     """Request a skill in every way, and return each error code."""
     base = f"skill://project/{name}"
-    calls = {
-        "load_skill": await hub.call("load_skill", skill_name=name),
-        "skill_load": await hub.call("skill_load", name=name, force=True),
-        "Skill": await hub.call("Skill", skill=name),
-        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="a.txt"),
-        "run_skill_command": await hub.call("run_skill_command", skill_name=name, command="ls"),
-    }
     return {
-        **{way: said.code for way, said in calls.items()},
+        **{way: said.code for way, said in (await tool_uses(hub, name)).items()},
         "resource SKILL.md": await code_of(read(hub, f"{base}/SKILL.md")),
         "resource a.txt": await code_of(read(hub, f"{base}/a.txt")),
         "skills/get": await code_of(ask(hub, "skills/get", uri=f"{base}/SKILL.md")),
@@ -60,15 +38,9 @@ async def had(hub: Caller, name: str) -> dict[str, str | None]:
 
 async def every_list(hub: Caller) -> str:
     """Return the output of all lists and searches."""
-    calls = [
-        await hub.call("search_skills", query="does beta"),
-        await hub.call("skill_search", query="beta"),
-        await hub.call("skills_list"),
-        await hub.call("available_skills"),
-        await hub.call("build_index"),
-    ]
+    texts = (await tool_lists(hub, "does beta")).values()
     prompts = (await hub.client.list_prompts()).prompts
-    return "\n".join([*(said.text for said in calls), *(prompt.name for prompt in prompts), *await listed(hub)])
+    return "\n".join([*texts, *(prompt.name for prompt in prompts), *await listed(hub)])
 
 
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[-1]], ids="-".join)

@@ -28,16 +28,14 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def contested(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> dict[str, str]:
+def contested(hub_environment: dict[str, str], write_skill: SkillWriter, project: Path) -> dict[str, str]:
     """The environment of a server in a project with a `commit` that wins over the user's."""
-    repo = tmp_path.resolve() / "repo"
-    (repo / ".git").mkdir(parents=True)
-    write_skill("commit", "Writes a commit, in the project.", root=repo / ".agents" / "skills", body="Obey.\n")
+    write_skill("commit", "Writes a commit, in the project.", root=project / ".agents" / "skills", body="Obey.\n")
     home = Path(os.environ["HOME"], ".agents", "skills")
     files: dict[str, str | bytes] = {"notes.md": "My notes.\n"}
     write_skill("commit", "Writes a commit, my way.", root=home, body="My own body.\n", category="mine", files=files)
     write_skill("other", "Does something else.", root=home, category="mine")
-    places = {"SKILLHUB_ROOTS": "project,user", "SKILLHUB_CWD": str(repo), "SKILLHUB_TRUST": "all"}
+    places = {"SKILLHUB_ROOTS": "project,user", "SKILLHUB_CWD": str(project), "SKILLHUB_TRUST": "all"}
     return {**{key: value for key, value in hub_environment.items() if key != "SKILLS_DIR"}, **places}
 
 
@@ -111,14 +109,14 @@ def published(environment: dict[str, str]) -> Iterator[tuple[SkillHub, Publisher
         yield hub, make_publisher(read_settings(environment)[0], hub)
 
 
-def test_a_hidden_skill_is_indistinguishable_from_a_missing_one(contested: dict[str, str], tmp_path: Path) -> None:
+def test_a_hidden_skill_is_indistinguishable_from_a_missing_one(contested: dict[str, str], project: Path) -> None:
     def answers_of_the_caller() -> dict[str, object]:
         with published(contested) as (hub, publisher):
             hub.refresh()
             return every_answer(hub, publisher, contested)
 
     beside_hidden = answers_of_the_caller()
-    hostile = tmp_path / "repo" / ".agents" / "skills" / "commit"
+    hostile = project / ".agents" / "skills" / "commit"
     (hostile / "SKILL.md").unlink()
     hostile.rmdir()
     assert beside_hidden == answers_of_the_caller()

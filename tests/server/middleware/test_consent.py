@@ -11,30 +11,20 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import RUN, Caller, Person, caller, listening, modes, reached, two_ways, ways
+from tests.server.connections import Caller, Person, caller, listening, modes, reached, two_ways, ways
 from tests.server.sessions import Answer, command
-from tests.server.skills_client import ask, code_of, listed, read, refused
+from tests.server.skills_client import ask, code_of, listed, read, refused, tool_lists, tool_uses
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
-def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
-    """Two skills in the project's `.agents/skills`, with every tool set."""
-    project = tmp_path.resolve() / "repo"
-    (project / ".git").mkdir(parents=True)
+def environment(trusting: dict[str, str], project: Path, write_skill: SkillWriter) -> dict[str, str]:
+    """Two skills in the project's `.agents/skills`."""
     for name in ("alpha", "beta"):
         place = project / ".agents" / "skills"
         write_skill(name, f"Does {name}.", body=f"The body of {name}.\n", root=place, files={"a.txt": "A"})
-    return {
-        **hub_environment,
-        "SKILLHUB_ROOTS": "project,hub",
-        "SKILLHUB_TRUST": "all",
-        "SKILLHUB_TOOLS": "all",
-        "SKILLHUB_CWD": str(project),
-        "SKILLHUB_EXPOSE_PATHS": "1",
-        **RUN,
-    }
+    return {**trusting, "SKILLHUB_EXPOSE_PATHS": "1"}
 
 
 def rules(environment: dict[str, str], **lists: list[dict[str, str]]) -> None:
@@ -49,20 +39,6 @@ def written_rules(environment: dict[str, str]) -> Any:
 
 def about(name: str | None = None, tool: str = "skill_load") -> dict[str, str]:
     return {"tool": tool} | ({} if name is None else {"skill_name": name})
-
-
-async def tries(hub: Caller, name: str) -> dict[str, Answer]:
-    """Request a skill in every way."""
-    return {
-        "skill_load": await hub.call("skill_load", name=name),
-        "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
-        "load_skill": await hub.call("load_skill", skill_name=name),
-        "load_skill by source": await hub.call("load_skill", skill_name=f"{name}@project"),
-        "Skill": await hub.call("Skill", skill=name),
-        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="a.txt"),
-        "read SKILL.md": await hub.call("read_skill_file", skill_name=name, file_path="SKILL.md"),
-        "run_skill_command": await hub.call("run_skill_command", skill_name=name, command="ls"),
-    }
 
 
 async def reads(hub: Caller, name: str) -> set[str | None]:
@@ -92,22 +68,15 @@ async def test_a_denied_skill_cannot_be_used_or_listed(way: tuple[str, str], env
     rules(environment, deny=[about("beta")], allow=[about(), about("beta"), about(tool="run_skill_command")])
 
     async with reached(way, environment) as hub:
-        assert codes(await tries(hub, "alpha")) == {None}
-        assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
+        assert codes(await tool_uses(hub, "alpha")) == {None}
+        assert codes(await tool_uses(hub, "beta")) == {"PERMISSION_DENIED"}
         assert (await reads(hub, "alpha"), await is_listed(hub, "alpha")) == ({None}, {True})
         # By URI it looks missing.
         assert (await reads(hub, "beta"), await is_listed(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
         assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
         assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
-        lists = [
-            await hub.call("search_skills", query="does beta"),
-            await hub.call("skill_search", query="beta"),
-            await hub.call("skills_list"),
-            await hub.call("available_skills"),
-            await hub.call("build_index"),
-        ]
-        for said in lists:
-            assert "Does beta" not in said.text, said
+        for name, text in (await tool_lists(hub, "does beta")).items():
+            assert "Does beta" not in text, name
         assert "- beta" not in (hub.client.instructions or "")
 
 
@@ -161,7 +130,7 @@ async def test_a_client_that_cannot_ask_gets_the_granting_command(
     rules(environment, deny=[about("beta")])
 
     async with reached(way, environment) as hub:
-        for name, said in (await tries(hub, "alpha")).items():
+        for name, said in (await tool_uses(hub, "alpha")).items():
             assert said.code == "CONFIRMATION_REQUIRED", name
         assert await reads(hub, "alpha") == {"CONFIRMATION_REQUIRED"}
         said = await hub.call("load_skill", skill_name="alpha")
@@ -263,9 +232,10 @@ async def test_invalid_rules_block_everything_and_are_named(way: tuple[str, str]
     rules(environment, deny=[about("Beta")], allow=[about()])
 
     async with reached(way, environment) as hub:
-        for said in (await tries(hub, "alpha")).values():
+        for said in (await tool_uses(hub, "alpha")).values():
             assert said.code == "POLICY_UNREADABLE"
             assert "skill_name must be one exact name" in said.text
+        assert "- alpha" not in (hub.client.instructions or "")
         assert await reads(hub, "alpha") == {"POLICY_UNREADABLE"}
         assert (await refused(hub, "skills/list")).code == "POLICY_UNREADABLE"
         assert (await ask(hub, "resources/list"))["resources"] == []
@@ -281,25 +251,20 @@ async def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
 ) -> None:
 
     async with reached(way, environment) as hub:
-        assert codes(await tries(hub, "alpha")) == {None}
+        assert codes(await tool_uses(hub, "alpha")) == {None}
         command(environment, "disable", "alpha")
-        said = await tries(hub, "alpha")
+        said = await tool_uses(hub, "alpha")
         assert codes(said) == {"SKILL_DISABLED"}
         assert (await reads(hub, "alpha"), await is_listed(hub, "alpha")) == ({"RESOURCE_NOT_FOUND"}, {False})
         assert "skillhub enable" in said["load_skill"].text
         assert "SKILL_DISABLED" in await hub.prompt_error("skill", name="alpha")
-        for tool, arguments in (
-            ("search_skills", {"query": "alpha"}),
-            ("skill_search", {"query": "alpha"}),
-            ("skills_list", {}),
-            ("available_skills", {}),
-        ):
-            assert "Does alpha" not in (await hub.call(tool, **arguments)).text
+        for name, text in (await tool_lists(hub, "does alpha")).items():
+            assert "Does alpha" not in text, name
     # The answer is kept after a restart.
     async with reached(way, environment) as hub:
         assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
         command(environment, "enable", "alpha")
-        assert codes(await tries(hub, "alpha")) == {None}
+        assert codes(await tool_uses(hub, "alpha")) == {None}
         assert (await reads(hub, "alpha"), await is_listed(hub, "alpha")) == ({None}, {True})
 
 

@@ -12,37 +12,24 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import RUN, WAYS, Caller, reached
+from tests.server.connections import WAYS, Caller, reached
 
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
 
 pytestmark = pytest.mark.slow
 
-BODY, NOTES = "The body of alpha.", "The notes of alpha."
-ALL_SETS = "core,context,registry,skill,agents"
 ROOT = "skill://project/alpha"
 
 
 @pytest.fixture
-def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
-    project = tmp_path.resolve() / "repo"
-    (project / ".git").mkdir(parents=True)
+def environment(trusting: dict[str, str], project: Path, tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
+    root = project / ".agents" / "skills"
     for name in ("alpha", "beta"):
         files: dict[str, str | bytes] = {"notes.md": f"The notes of {name}.\n"}
-        root = project / ".agents" / "skills"
-        place = write_skill(name, body=f"The body of {name}.\n", root=root, files=files)
+        write_skill(name, body=f"The body of {name}.\n", root=root, files=files)
     (root / "alpha" / "linked.md").symlink_to("SKILL.md")
     os.link(root / "alpha" / "SKILL.md", root / "alpha" / "hard.md")
-    assert place.parent == root
-    return {
-        **{key: value for key, value in hub_environment.items() if key != "SKILLS_DIR"},
-        "SKILLHUB_CWD": str(project),
-        "SKILLHUB_ROOTS": "project",
-        "SKILLHUB_TRUST": "all",
-        "SKILLHUB_TOOLS": ALL_SETS,
-        **RUN,
-        "SKILLHUB_HOOKS": str(tmp_path / "hooks.json"),
-    }
+    return {**trusting, "SKILLHUB_HOOKS": str(tmp_path / "hooks.json")}
 
 
 def hooks(environment: dict[str, str], *groups: dict[str, Any]) -> None:
@@ -60,6 +47,10 @@ async def tool(hub: Caller, name: str, /, **arguments: Any) -> str:
 
 async def run(hub: Caller, file: str) -> str:
     return await tool(hub, "run_skill_command", skill_name="alpha", command="cat", args=[file])
+
+
+async def read(hub: Caller, file: str) -> str:
+    return await tool(hub, "read_skill_file", skill_name="alpha", file_path=file)
 
 
 async def resource(hub: Caller, uri: str) -> str:
@@ -84,23 +75,19 @@ TO_THE_BODY: Ways = {
     "Skill": lambda hub: tool(hub, "Skill", skill="alpha"),
     "skill_load": lambda hub: tool(hub, "skill_load", name="alpha"),
     "skill_load by a path": lambda hub: tool(hub, "skill_load", path=".agents/skills/alpha"),
-    "read_skill_file": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="SKILL.md"),
-    "read_skill_file ./": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="./SKILL.md"),
-    "a link": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="linked.md"),
-    "a hard link": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="hard.md"),
-    "run_skill_command": lambda hub: tool(
-        hub, "run_skill_command", skill_name="alpha", command="cat", args=["SKILL.md"]
-    ),
+    "read_skill_file": lambda hub: read(hub, "SKILL.md"),
+    "read_skill_file ./": lambda hub: read(hub, "./SKILL.md"),
+    "a link": lambda hub: read(hub, "linked.md"),
+    "a hard link": lambda hub: read(hub, "hard.md"),
+    "run_skill_command": lambda hub: run(hub, "SKILL.md"),
     "a prompt": lambda hub: prompt(hub, "alpha"),
     "the prompt skill": lambda hub: prompt(hub, "skill", name="alpha"),
     "a resource": lambda hub: resource(hub, f"{ROOT}/SKILL.md"),
     "a linked resource": lambda hub: resource(hub, f"{ROOT}/linked.md"),
 }
 TO_A_FILE: Ways = {
-    "read_skill_file": lambda hub: tool(hub, "read_skill_file", skill_name="alpha", file_path="notes.md"),
-    "run_skill_command": lambda hub: tool(
-        hub, "run_skill_command", skill_name="alpha", command="cat", args=["notes.md"]
-    ),
+    "read_skill_file": lambda hub: read(hub, "notes.md"),
+    "run_skill_command": lambda hub: run(hub, "notes.md"),
     "a resource": lambda hub: resource(hub, f"{ROOT}/notes.md"),
     "the resource of a SKILL.md": lambda hub: resource(hub, f"{ROOT}/SKILL.md"),
 }

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import RUN, Caller, caller, listening, reached, two_ways
+from tests.server.bearers import bearer
+from tests.server.connections import Caller, caller, listening, reached, two_ways
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.observers.audit import process_owner
@@ -53,21 +53,9 @@ def audit(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(
-    hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter, audit: Path
-) -> dict[str, str]:
-    project = tmp_path.resolve() / "repo"
+def environment(trusting: dict[str, str], project: Path, write_skill: SkillWriter, audit: Path) -> dict[str, str]:
     write_skill("pdf", body=f"# {BODY}\n", files={"a.md": f"{FILE}\n"}, root=project / ".agents" / "skills")
-    (project / ".git").mkdir()
-    return {
-        **hub_environment,
-        "SKILLHUB_ROOTS": "project",
-        "SKILLHUB_CWD": str(project),
-        "SKILLHUB_TRUST": "all",
-        "SKILLHUB_TOOLS": "all",
-        **RUN,
-        "SKILLHUB_AUDIT_LOG": str(audit),
-    }
+    return {**trusting, "SKILLHUB_AUDIT_LOG": str(audit)}
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -157,27 +145,12 @@ async def test_every_use_of_a_skill_is_audited(way: tuple[str, str], environment
     assert (noted[-1]["command"], noted[-1]["exit_code"]) == ("python", 0)
 
 
-def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], audit: Path) -> None:
+async def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], audit: Path) -> None:
     token = "a-token-that-nobody-guesses"
-    asked = {
-        "name": "load_skill",
-        "arguments": {"skill_name": "pdf"},
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "traceparent": TRACEPARENT,
-        },
-    }
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "authorization": f"Bearer {token}",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": "load_skill",
-    }
     with listening({**environment, "SKILLHUB_TOKEN": token}) as url:
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
-        assert httpx2.post(url, json=request, headers=headers).status_code == 200
+        async with bearer(url, token) as hub:
+            traced: Any = {"traceparent": TRACEPARENT}
+            await hub.client.call_tool("load_skill", {"skill_name": "pdf"}, meta=traced)
     (line,) = lines(audit)
     assert (line["who"], line["transport"], line["trace_id"]) == ("token", "http", TRACE)
     assert token not in json.dumps(line)
