@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.test_transports import INITIALIZE, RawClient
+from tests.server.bearers import INITIALIZE
+from tests.server.test_transports import RawClient
 
 from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment, shown_path
 

@@ -20,13 +20,18 @@ from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens
 from skillhub_mcp.policy.visibility import Visibility
 
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
 }
 ACCEPT = {"accept": "application/json, text/event-stream"}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def bearing(token: str) -> dict[str, str]:

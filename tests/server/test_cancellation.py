@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 import mcp
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.bearers import ACCEPT
+from tests.server.bearers import ACCEPT, ENVELOPE, INITIALIZE
 from tests.server.connections import RUN, listening, reached, ways
 from tests.server.sessions import serving
-from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
+from tests.server.test_transports import INITIALIZED, RawClient, tool_call
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -159,11 +159,7 @@ def calling(url: str, call: dict[str, Any], *, era: str) -> Iterator[None]:
     with contextlib.closing(HTTPConnection(address.hostname or "", address.port)) as connection:
         if era == MODERN:
             headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "run_skill_command"}
-            message["params"]["_meta"] = {
-                "io.modelcontextprotocol/protocolVersion": era,
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }
+            message["params"]["_meta"] = ENVELOPE
         else:
             connection.request("POST", "/mcp", json.dumps(INITIALIZE), headers)
             with connection.getresponse() as started:

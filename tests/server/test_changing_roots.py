@@ -55,22 +55,21 @@ async def test_a_missing_root_is_named_and_its_skills_are_still_found(
             skills_dir.rmdir()
         (tmp_path / "away").rename(skills_dir)
 
-    async def notes(client: Caller) -> str:
-        return str((await client.call("search_skills", query="walruses")).json.get("note", ""))
-
     why = f"its skills directory 'skills' {'is empty' if leaves else 'is missing'}"
 
-    async def is_told_why(client: Caller) -> bool:
-        return why in (await client.call("load_skill", skill_name="one")).text
-
     async with reached(way, environment) as client:
+
+        async def notes() -> str:
+            return str((await client.call("search_skills", query="walruses")).json.get("note", ""))
+
+        async def is_explained() -> bool:
+            return why in (await client.call("load_skill", skill_name="one")).text
+
         assert await names(client, "walruses") == ["one", "two", "here"]
         unmount()
-        await eventually(
-            lambda: notes(client), "Their skills directory is away, so these cannot be loaded now: one, two."
-        )
+        await eventually(notes, "Their skills directory is away, so these cannot be loaded now: one, two.")
         # It may have scanned before the directory was replaced.
-        await eventually(lambda: is_told_why(client), wanted=True)
+        await eventually(is_explained, wanted=True)
         assert sorted(await names(client, "walruses")) == ["here", "one", "two"]
         for tool, arguments in (("load_skill", {}), ("read_skill_file", {"file_path": "notes.md"})):
             refused = await client.call(tool, skill_name="one", **arguments)
@@ -79,5 +78,5 @@ async def test_a_missing_root_is_named_and_its_skills_are_still_found(
             assert str(tmp_path) not in refused.text
         assert (await client.call("load_skill", skill_name="here")).code is None
         mount()
-        await eventually(lambda: notes(client), "")
+        await eventually(notes, "")
         assert "How to." in (await client.call("load_skill", skill_name="one")).text

@@ -209,13 +209,6 @@ def test_instructions_and_empty_answers_name_the_project_or_its_absence(
     assert f"{empty} is the project, and has no skill" in note
 
 
-async def test_an_empty_search_without_a_project_says_so(environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("pastry", "Bakes pastry.", root=Path(os.environ["HOME"], ".agents", "skills"))
-
-    async with reached(STDIO, environment) as client:
-        assert "SKILLHUB_CWD" in (await client.call("search_skills", query="qqqxyz")).json["note"]
-
-
 @pytest.mark.slow
 async def test_a_client_variable_wins_over_its_roots(environment: Environment, projects: tuple[Path, Path]) -> None:
     named = {**environment, "CURSOR_PROJECT_DIR": str(projects[0])}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.hubs import hub_of
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -20,10 +19,13 @@ from skillhub_mcp.policy.files import PolicyFile
 
 pytestmark = pytest.mark.anyio
 
-CALLS: dict[str, dict[str, object]] = {
-    "load_skill": {"skill_name": "walrus"},
-    "read_skill_file": {"skill_name": "walrus", "file_path": "notes.md"},
-    "search_skills": {"query": "feed the walrus"},
+WAYS: dict[str, Callable[[Client[Any], int], Awaitable[object]]] = {
+    "load_skill": lambda client, _: call(client, "load_skill", skill_name="walrus"),
+    "read_skill_file": lambda client, _: call(client, "read_skill_file", skill_name="walrus", file_path="notes.md"),
+    # The answer to an equal query would be remembered.
+    "search_skills": lambda client, turn: call(client, "search_skills", query=f"feed the walrus {turn} times"),
+    "prompts/get": lambda client, _: client.get_prompt("walrus"),
+    "resources/read": lambda client, _: client.read_resource("skill://hub/walrus/SKILL.md"),
 }
 
 
@@ -33,9 +35,9 @@ def is_of_the_call() -> bool:
     return not watches and not threading.current_thread().name.startswith("skillhub-")
 
 
-@pytest.mark.parametrize("tool", CALLS)
+@pytest.mark.parametrize("way", WAYS)
 async def test_each_call_reads_the_policy_and_resolves_its_skill_once(
-    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tool: str
+    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", files={"notes.md": "Fish."})
     asked: Counter[tuple[str, int]] = Counter()
@@ -50,47 +52,12 @@ async def test_each_call_reads_the_policy_and_resolves_its_skill_once(
 
         monkeypatch.setattr(owner, name, count)
 
-    async with in_process(hub_environment) as client:
-        await call(client, tool, **CALLS[tool])
+    async with in_process({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as client:
+        await WAYS[way](client, 1)
         counted(PolicyFile, "read")
-        counted(LiveView, "view")
-        counted(SkillLookup, "_find")
-        another = {"query": "walrus, feed it"} if tool == "search_skills" else CALLS[tool]
-        assert (await call(client, tool, **another)).error is None
+        if way in ("load_skill", "read_skill_file", "search_skills"):
+            counted(LiveView, "view")
+            counted(SkillLookup, "_find")
+        await WAYS[way](client, 2)
     assert asked
     assert {what: times for what, times in asked.items() if times > 1} == {}
-
-
-@pytest.mark.parametrize("surface", ["prompt", "resource", "python"])
-def test_a_load_reads_each_policy_file_once_on_every_surface(
-    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, surface: str
-) -> None:
-    write_skill("walrus", "Feeds the walrus.")
-    reads: Counter[int] = Counter()
-    real = PolicyFile.read
-
-    def read(self: PolicyFile[Any]) -> Any:
-        if is_of_the_call():
-            reads[id(self)] += 1
-        return real(self)
-
-    async def over_mcp() -> None:
-        async with in_process({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as client:
-
-            async def load() -> object:
-                if surface == "prompt":
-                    return await client.get_prompt("walrus")
-                return await client.read_resource("skill://hub/walrus/SKILL.md")
-
-            await load()
-            monkeypatch.setattr(PolicyFile, "read", read)
-            await load()
-
-    if surface == "python":
-        with hub_of(hub_environment) as hub:
-            hub.load("walrus")
-            monkeypatch.setattr(PolicyFile, "read", read)
-            hub.load("walrus")
-    else:
-        asyncio.run(over_mcp())
-    assert set(reads.values()) == {1}

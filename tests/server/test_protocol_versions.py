@@ -18,20 +18,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
-def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
+def project(project: Path, write_skill: SkillWriter) -> Path:
     """A project with two skills, AGENTS.md at its root and below, and one skill of the hub."""
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    skills = root / ".agents" / "skills"
+    skills = project / ".agents" / "skills"
     write_skill("repo-review", "Review PR with risk-first checklist", root=skills, files={"scripts/run.sh": "ls"})
     write_skill("release-notes", "Draft release <notes> & more from commits", root=skills)
     write_skill(
         "pdf", "PDFファイルを処理。", body="# PDF処理スキル\n\npdftotext input.pdf -\n", files={"references/a.md": "A"}
     )
-    (root / "AGENTS.md").write_text("Use tabs.\n", encoding="utf-8")
-    (root / "feature").mkdir()
-    (root / "feature" / "AGENTS.md").write_text("Use spaces in here.\n", encoding="utf-8")
-    return root
+    (project / "AGENTS.md").write_text("Use tabs.\n", encoding="utf-8")
+    (project / "feature").mkdir()
+    (project / "feature" / "AGENTS.md").write_text("Use spaces in here.\n", encoding="utf-8")
+    return project
 
 
 @pytest.fixture
@@ -170,10 +168,7 @@ async def test_a_user_calls_a_skill_by_a_prompt_with_completion(
         assert text == f"{loaded}\n\nARGUMENTS: input.pdf を読んで"
         assert "Fix issue 7 now." in await hub.prompt("skill", name="/fix-issue", arguments="7")
         assert "SKILL_NOT_FOUND" in await hub.prompt_error("skill", name="fix-isue")
-
         reference = mcp_types.PromptReference(name="skill")
-        found = await hub.client.complete(reference, {"name": "name", "value": "fi"})
-        assert found.completion.values == ["fix-issue"]
         found = await hub.client.complete(reference, {"name": "name", "value": ""})
         assert found.completion.values == ["fix-issue", "pdf"]
 
@@ -195,11 +190,8 @@ async def test_agents_md_files_are_sent_once_as_their_paths_come_up(hub: Caller,
     below = root / "feature" / "AGENTS.md"
     found = await hub.call("agents_resolve", path="feature/new/file.py")
     (file,) = found.structured["files"]
-    assert file == {
-        "path": str(below),
-        "mtimeMs": below.stat().st_mtime_ns // 1_000_000,
-        "sizeBytes": below.stat().st_size,
-    }
+    moment, size = below.stat().st_mtime_ns // 1_000_000, below.stat().st_size
+    assert file == {"path": str(below), "mtimeMs": moment, "sizeBytes": size}
     assert found.text == (
         '<system-reminder type="agents.resolve.paths">\n'
         "Additional AGENTS.md may apply for this path:\n"
@@ -219,12 +211,9 @@ async def test_agents_md_files_are_sent_once_as_their_paths_come_up(hub: Caller,
 
     reminder = (await hub.call("agents_resume_diff", saved_state=saved)).text
     assert reminder.startswith('<system-reminder type="session.resume.diff">')
-    assert f"- root: {root} -> {root}" in reminder
     assert f"- {root}/AGENTS.md (mtime: " in reminder
     bad = await hub.call("agents_resume_diff", saved_state={"cwd": 1})
-    assert bad.code == "INVALID_ARGUMENT"
-    wrong = "saved_state is not a saved state: cwd: Input should be a valid string"
-    assert bad.text == f"INVALID_ARGUMENT: {wrong}. Pass one of agents_context."
+    assert bad.text.startswith("INVALID_ARGUMENT: saved_state is not a saved state: cwd: ")
 
 
 @two_ways
@@ -286,34 +275,17 @@ def test_only_clients_that_need_it_see_the_session_argument(environment: dict[st
 
 
 @two_ways
-@pytest.mark.acceptance("S0-27", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
-def test_skill_search_keeps_its_order_and_limits(
-    way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
-) -> None:
-    skills = project / ".agents" / "skills"
-    own = Path(environment["HOME"], ".agents", "skills")
-    for number in range(12):
-        write_skill(f"extra-{number:02}", "Draws a seagull.", root=skills if number % 2 else own)
+@pytest.mark.acceptance("S0-27", "S0-33", "S0-34", "S0-36")
+async def test_skill_search_returns_scoped_hits_up_to_its_limit(hub: Caller) -> None:
+    async def search(query: str, **arguments: Any) -> dict[str, Any]:
+        said = await hub.call("skill_search", query=query, **arguments)
+        assert said.structured == said.json
+        return dict(said.json)
 
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-
-            async def search(query: str, **arguments: Any) -> dict[str, Any]:
-                said = await hub.call("skill_search", query=query, **arguments)
-                assert said.structured == said.json
-                return dict(said.json)
-
-            birds = await search("seagull")
-            assert birds["skills"][0].keys() >= {"name", "description", "path", "scope", "reason", "score"}
-            assert (len(birds["skills"]), birds["count"], birds["truncated"]) == (8, 12, True)
-            assert [hit["scope"] for hit in birds["skills"]] == ["repo"] * 6 + ["user"] * 2
-            assert [hit["path"] for hit in birds["skills"][:6]] == sorted(hit["path"] for hit in birds["skills"][:6])
-            assert await search("seagull") == birds
-            assert (await search("seagull", limit=1_000))["truncated"] is False
-            assert {hit["scope"] for hit in (await search("seagull", scope="user"))["skills"]} == {"user"}
-            assert await search("zzzz") == {"skills": [], "count": 0, "truncated": False}
-            for arguments in ({"limit": 0}, {"limit": -1}, {"scope": "system"}, {"query": "  "}):
-                said = await hub.call("skill_search", **{"query": "seagull", **arguments})
-                assert said.code == "INVALID_ARGUMENT"
-
-    asyncio.run(journey())
+    found = await search("review release", limit=1)
+    assert found["skills"][0].keys() >= {"name", "description", "path", "scope", "reason", "score"}
+    assert (len(found["skills"]), found["count"], found["truncated"]) == (1, 2, True)
+    assert await search("release", scope="user") == {"skills": [], "count": 0, "truncated": False}
+    for arguments in ({"limit": 0}, {"limit": -1}, {"scope": "system"}, {"query": "  "}):
+        said = await hub.call("skill_search", **{"query": "release", **arguments})
+        assert said.code == "INVALID_ARGUMENT"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,8 +16,9 @@ import httpx2
 import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
+from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import listening
-from tests.server.sessions import COMMAND, ask, call, http_server, in_process, over_stdio
+from tests.server.sessions import COMMAND, call, http_server, in_process, over_stdio
 
 from skillhub_mcp.version import version
 
@@ -28,16 +28,6 @@ Environment = dict[str, str]
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 HEAVY = {"lancedb", "pyarrow", "numpy", "openai", "google.genai"}
-INITIALIZE: dict[str, Any] = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "cursor-vscode", "version": "1.0.0"},
-    },
-}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -146,56 +136,55 @@ def test_promised_arguments_stay_and_all_others_are_optional(
     assert all("maxLength" in p or "enum" in p for p in schema["properties"].values() if p["type"] == "string")
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no SIGUSR1")
-def test_the_first_answers_come_before_heavy_imports(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("one")
-    seen = tmp_path / "modules.txt"
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """A file of the modules that a process with `recording` imports, and of its use of the network."""
+    return tmp_path / "events"
+
+
+@pytest.fixture
+def recording(hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, events: Path) -> Environment:
+    write_skill("pdf-reader", "Reads PDF files.")
     hook = tmp_path / "hook"
     hook.mkdir()
     (hook / "sitecustomize.py").write_text(
-        "import signal, sys\n"
-        f"def dump(*_): open({str(seen)!r} + '.part', 'w').write(' '.join(sys.modules)); "
-        f"import os; os.replace({str(seen)!r} + '.part', {str(seen)!r})\n"
-        "signal.signal(signal.SIGUSR1, dump)\n",
+        "import os, sys\n"
+        f"file = os.open({str(events)!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)\n"
+        "def record(event, args):\n"
+        "    if event in ('import', 'socket.connect', 'socket.getaddrinfo', 'socket.sendto', 'socket.gethostbyname'):\n"
+        "        os.write(file, f'{event} {args[0]}\\n'.encode())\n"
+        "sys.addaudithook(record)\n",
         encoding="utf-8",
     )
-    client = RawClient({**hub_environment, "PYTHONPATH": str(hook)})
+    return {**hub_environment, "PYTHONPATH": f"{hook}{os.pathsep}{hub_environment.get('PYTHONPATH', hook)}"}
+
+
+def test_the_first_answers_come_before_heavy_imports(recording: Environment, events: Path) -> None:
+    client = RawClient(recording)
     client.answer(INITIALIZE)
     client.send(INITIALIZED)
-    client.process.send_signal(signal.SIGUSR1)
     client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
-    imported = set(seen.read_text(encoding="utf-8").split())
+    imported = {line.removeprefix("import ") for line in events.read_text(encoding="utf-8").splitlines()}
     client.close()
     assert "fastmcp" in imported
     assert not imported & HEAVY
 
 
-@pytest.mark.acceptance("S2-62")
+@pytest.mark.acceptance("S0-79", "S2-62")
 @pytest.mark.parametrize("provider", ["local", "auto"])
 async def test_without_a_provider_nothing_leaves_the_machine(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str
+    recording: Environment, events: Path, provider: str
 ) -> None:
-    write_skill("pdf-reader", "Reads PDF files.")
-    calls = tmp_path / "calls.txt"
-    hook = tmp_path / "hook"
-    hook.mkdir()
-    (hook / "sitecustomize.py").write_text(
-        "import sys\n"
-        "def audit(event, args):\n"
-        "    if event in ('socket.connect', 'socket.getaddrinfo', 'socket.sendto', 'socket.gethostbyname'):\n"
-        f"        open({str(calls)!r}, 'a').write(f'{{event}} {{args}}\\n')\n"
-        "sys.addaudithook(audit)\n"
-        f"open({str(calls)!r}, 'a').close()\n",
-        encoding="utf-8",
-    )
-
-    environment = {**hub_environment, "PYTHONPATH": str(hook), "EMBEDDING_PROVIDER": provider}
+    environment = {**recording, "EMBEDDING_PROVIDER": provider, "SKILLHUB_TOOLS": "core,context"}
     async with over_stdio(environment) as client:
         assert (await call(client, "search_skills", query="PDF")).json["skills"]
         await call(client, "load_skill", skill_name="pdf-reader")
-    assert calls.read_text(encoding="utf-8") == ""
+        assert (await call(client, "skills_list", force_reload=True)).code is None
+        assert (await call(client, "skill_search", query="PDF")).code is None
+    seen = events.read_text(encoding="utf-8").splitlines()
+    assert [event for event in seen if not event.startswith("import ")] == []
+    # No server imports the code that fetches sources.
+    assert not {f"import skillhub_mcp.library.sources.{name}" for name in ("opening", "download", "git")} & set(seen)
 
 
 @pytest.mark.acceptance("S2-66", "S2-67")
@@ -206,11 +195,10 @@ def test_http_serves_mcp_and_answers_probes(hub_environment: Environment, write_
         assert http.get(f"{url}/healthz").json() == {"status": "ok"}
         # A probe addresses the server by its IP.
         assert http.get(f"{url}/healthz", headers={"host": "10.0.0.5"}).status_code == 200
-        headers = {"accept": "application/json, text/event-stream"}
-        posted = http.post(f"{url}/mcp", json=INITIALIZE, headers=headers)
+        posted = http.post(f"{url}/mcp", json=INITIALIZE, headers=ACCEPT)
         assert posted.status_code == 200
         assert posted.headers["content-type"].split(";")[0] in ("application/json", "text/event-stream")
-        session = {"mcp-session-id": posted.headers["mcp-session-id"], **headers}
+        session = {"mcp-session-id": posted.headers["mcp-session-id"], **ACCEPT}
         http.post(f"{url}/mcp", json=INITIALIZED, headers=session)
         with http.stream("GET", f"{url}/mcp", headers=session) as stream:
             assert stream.status_code == 200
@@ -232,11 +220,10 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
         "SKILLHUB_ALLOWED_HOSTS": "skills.example.com",
         "SKILLHUB_ALLOWED_ORIGINS": "https://app.example.com",
     }
-    headers = {"accept": "application/json, text/event-stream"}
     with listening(environment) as url, httpx2.Client(timeout=20) as http:
 
         def status(**extra: str) -> int:
-            return http.post(url, json=INITIALIZE, headers={**headers, **extra}).status_code
+            return http.post(url, json=INITIALIZE, headers={**ACCEPT, **extra}).status_code
 
         assert status() == 200
         assert status(host="evil.example.com") == 421
@@ -254,21 +241,3 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
         assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"
         assert "authorization" in allowed.headers["access-control-allow-headers"]
         assert "access-control-allow-origin" not in preflight("https://evil.example.com").headers
-
-
-@pytest.mark.acceptance("S2-52")
-def test_a_server_without_scans_serves_the_existing_index(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    without = {**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}
-
-    def found(environment: Environment) -> int:
-        return len(ask(environment, "search_skills", query="thing PDF").json["skills"])
-
-    write_skill("one")
-    nothing = ask(without, "search_skills", query="thing PDF")
-    assert nothing.code == "INDEX_UNAVAILABLE"
-    assert "skillhub --reindex" in nothing.text
-    assert found(hub_environment) == 1
-    write_skill("two", "Reads PDF files.")
-    assert (found(without), found(hub_environment)) == (1, 2)

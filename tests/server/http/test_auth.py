@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
-import json
 import logging
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer, bearing, issuer, knock
 from tests.server.connections import Caller, listening, modes
+from tests.server.skills_client import tool_lists, tool_uses
 
 from skillhub_mcp.policy.access_tokens import Tokens, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
@@ -40,25 +40,17 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
+def environment(trusting: dict[str, str], project: Path, file: Path, write_skill: SkillWriter) -> dict[str, str]:
     """Two skills for every set of tools, and a broken one."""
-    project = tmp_path.resolve() / "repo"
-    (project / ".git").mkdir(parents=True)
     place = project / ".agents" / "skills"
     for name, category in (("alpha", "open"), ("secret-plan", "closed")):
         write_skill(name, f"Does {name} things.", body=f"Body of {name}.\n", category=category, root=place)
     write_skill("broken-plan", frontmatter="name: broken-plan", root=place)
+    del trusting["--allow-anonymous"]
     return {
-        **hub_environment,
-        "SKILLHUB_ROOTS": "project,hub",
-        "SKILLHUB_TOOLS": "all",
-        "SKILLHUB_CWD": str(project),
-        # Trust of projects does not depend on tokens.
-        "SKILLHUB_TRUST": "all",
-        "SKILLHUB_ENABLE_RUN": "1",
-        "--enable-run-over-http": "1",
+        **trusting,
         "SKILLHUB_TOKEN": "the one token that has everything",
-        "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"),
+        "SKILLHUB_TOKENS_FILE": str(file),
     }
 
 
@@ -66,12 +58,8 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
 def test_requests_without_a_valid_token_are_refused(environment: dict[str, str], file: Path) -> None:
     token = add_token(file, "ci")
     with listening(environment) as url:
-        assert knock(url).status_code == 401
-        assert knock(url).headers["www-authenticate"] == "Bearer"
-        for wrong in ("x", token[:-1], f"{token}x", token.upper(), environment["SKILLHUB_TOKEN"] + "x"):
-            refused = knock(url, wrong)
-            assert refused.status_code == 401
-            assert 'error="invalid_token"' in refused.headers["www-authenticate"]
+        for wrong in (None, "x", token[:-1], f"{token}x", token.upper(), environment["SKILLHUB_TOKEN"] + "x"):
+            assert knock(url, wrong).status_code == 401
         assert knock(url, authorization=f"Basic {token}").status_code == 401
         assert [knock(url, right).status_code for right in (token, environment["SKILLHUB_TOKEN"])] == [200, 200]
         # Without a token only the probes answer.
@@ -84,15 +72,11 @@ async def every_list(hub: Caller) -> dict[str, str]:
     client = hub.client
     return {
         "instructions": client.instructions or "",
-        "search": (await hub.call("search_skills", query="things plan")).text,
+        **await tool_lists(hub, "things plan"),
         "list": (await hub.call("search_skills", query="")).text,
         "explained": (await hub.call("search_skills", query="secret plan", explain=True)).text,
-        "build_index": (await hub.call("build_index")).text,
         "build_index of a source": (await hub.call("build_index", source="project", mode="lenient")).text,
         "refresh_index": (await hub.call("refresh_index")).text,
-        "available_skills": (await hub.call("available_skills")).text,
-        "skills_list": (await hub.call("skills_list", force_reload=True)).text,
-        "skill_search": (await hub.call("skill_search", query="things plan")).text,
         "context_inspect": (await hub.call("context_inspect")).text,
         "prompts": str((await client.list_prompts()).prompts),
         "session_context": await hub.prompt("session_context"),
@@ -123,7 +107,7 @@ async def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], 
             assert "broken" not in text or way == "error 2", way
     for lists in (everything, again):
         assert {way for way, text in lists.items() if "secret-plan" in text} >= {
-            *("search", "list", "build_index", "available_skills", "skills_list", "skill_search"),
+            *("search_skills", "list", "build_index", "available_skills", "skills_list", "skill_search"),
             *("context_inspect", "prompts", "session_context", "resources", "error 0", "error 1"),
         }
         assert "broken-plan" in lists["skills_list"]
@@ -131,16 +115,7 @@ async def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], 
 
 async def tries(hub: Caller, name: str) -> dict[str, str]:
     """Request one skill in every way, and return each outcome."""
-    answers = {
-        "load_skill": await hub.call("load_skill", skill_name=name),
-        "by source": await hub.call("load_skill", skill_name=f"{name}@project"),
-        "Skill": await hub.call("Skill", skill=name),
-        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="SKILL.md"),
-        "run": await hub.call("run_skill_command", skill_name=name, command="cat", args=["SKILL.md"]),
-        "skill_load": await hub.call("skill_load", name=name, force=True),
-        "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
-    }
-    texts = {way: answer.text for way, answer in answers.items()}
+    texts = {way: answer.text for way, answer in (await tool_uses(hub, name)).items()}
     for way, asking in {
         "prompt": hub.prompt(name),
         "prompt skill": hub.prompt("skill", name=name),
@@ -253,9 +228,7 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_readiness_shows_strangers_the_state_only_and_checks_no_tokens(
-    environment: dict[str, str], file: Path, stopped_clock: None
-) -> None:
+def test_readiness_shows_strangers_the_state_only(environment: dict[str, str], file: Path) -> None:
     token = add_token(file, "one", skills={"alpha"})
     with listening(environment) as url, httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=30) as http:
         assert http.get("/healthz", headers={"host": "10.0.0.5"}).status_code == 200
@@ -268,10 +241,8 @@ def test_readiness_shows_strangers_the_state_only_and_checks_no_tokens(
         assert own["skills"] == 1
         everything = http.get("/readyz", headers=bearing(environment["SKILLHUB_TOKEN"])).json()
         assert (everything["skills"], everything["digest"][:7]) == (2, "sha256:")
-        wrong = [http.get("/readyz", headers=bearing("wrong")) for _ in range(61)]
-        assert (wrong[0].status_code, wrong[0].json()["error"]) == (401, "invalid_token")
-        assert wrong[-1].status_code == 429
-        assert http.get("/readyz").status_code == 200
+        wrong = http.get("/readyz", headers=bearing("wrong"))
+        assert (wrong.status_code, wrong.json()["error"]) == (401, "invalid_token")
 
 
 @pytest.mark.slow
@@ -293,6 +264,7 @@ def test_guessing_tokens_is_rate_limited_without_locking_out_valid_ones(
         assert knock(url, unused).status_code == 429
         assert knock(url, token).status_code == 200
         assert httpx2.get(url.replace("/mcp", "/readyz"), headers=bearing(unused)).status_code == 429
+        assert httpx2.get(url.replace("/mcp", "/readyz")).status_code in (200, 503)
         assert httpx2.get(url.replace("/mcp", "/healthz")).status_code == 200
 
 
@@ -413,13 +385,6 @@ def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: S
         assert metadata["authorization_servers"] == [signing.url]
         assert knock(url, signing.token(), **address).status_code == 200
         assert knock(url, signing.token(), host="evil.example.com").status_code == 421
-
-
-def test_the_token_file_contains_no_tokens(file: Path) -> None:
-    token = add_token(file, "one", skills={"b", "a"}, categories={"c"})
-    assert token not in file.read_text(encoding="utf-8")
-    kept = json.loads(file.read_text(encoding="utf-8"))["tokens"]
-    assert [sorted(one) for one in kept] == [["categories", "created", "name", "sha256", "skills"]]
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
-"""Limits of the SDK and uvicorn: unauthenticated bodies, large bodies, and connections."""
+"""Limits of the SDK and uvicorn: unauthenticated bodies, large bodies, and connections, also reset ones."""
 
 from __future__ import annotations
 
 import socket
+import struct
 from contextlib import ExitStack
 from urllib.parse import urlsplit
 
@@ -12,6 +13,9 @@ from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import listening
 
 pytestmark = pytest.mark.slow
+
+# Closes with a reset.
+AT_ONCE = struct.pack("ii", 1, 0)
 
 
 def connected(url: str) -> socket.socket:
@@ -44,3 +48,17 @@ def test_requests_beyond_the_connection_limit_get_a_retry_answer(hub_environment
             statuses = (client.post(url, json=INITIALIZE, headers=ACCEPT).status_code for _ in range(100))
             # The places are given back.
             assert 200 in statuses
+
+
+def test_clients_that_reset_their_connections_do_not_affect_others(
+    hub_environment: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with listening(hub_environment) as url:
+        head = f"POST /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nAccept: {ACCEPT['accept']}\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        for _ in range(10):
+            with connected(url) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+                client.sendall(head.encode())
+        assert httpx2.post(url, json=INITIALIZE, headers=ACCEPT).status_code == 200
+    assert "Traceback" not in caplog.text

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.conftest import SkillWriter, own_rules
-from tests.server.connections import caller, listening, reached, ways
-from tests.server.test_transports import INITIALIZE, RawClient
+from tests.conftest import SkillWriter
+from tests.server.bearers import INITIALIZE
+from tests.server.connections import modes, reached, ways
+from tests.server.test_transports import RawClient
 
 from skillhub_mcp.disclosure.card import MATCHING, OTHERS
 from skillhub_mcp.index.state_file import STATE_FILE
@@ -50,10 +51,8 @@ def test_a_client_reads_the_tool_rules_and_then_the_card(
 
 @pytest.mark.parametrize("sets", ["core", "core,context", "core,skill", "core,context,skill"])
 def test_the_card_can_be_switched_off_or_cut_to_names(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, sets: str
+    hub_environment: Environment, write_skill: SkillWriter, project: Path, sets: str
 ) -> None:
-    project = tmp_path / "repo"
-    (project / ".git").mkdir(parents=True)
     write_skill("pdf-reader", "Reads PDF files.")
     write_skill("repo-review", "Reviews changes.", root=project / ".agents" / "skills")
     environment = {**hub_environment, "SKILLHUB_TOOLS": sets, "SKILLHUB_CWD": str(project)}
@@ -74,10 +73,8 @@ def test_the_card_can_be_switched_off_or_cut_to_names(
 
 
 def test_project_skills_and_matching_skills_come_first(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+    hub_environment: Environment, write_skill: SkillWriter, project: Path
 ) -> None:
-    project = tmp_path / "repo"
-    (project / ".git").mkdir(parents=True)
     (project / "pyproject.toml").write_text("", encoding="utf-8")
     write_skill("release", "Cuts a release.", root=project / ".agents" / "skills")
     write_skill("baking", "Bakes.")
@@ -95,15 +92,6 @@ def test_project_skills_and_matching_skills_come_first(
             OTHERS,
             "- baking: Bakes.",
         ]
-
-
-def test_an_unreadable_rules_file_stops_no_client_from_connecting(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("alpha", "Does alpha.")
-    rules = tmp_path / "permissions.json"
-    rules.write_text("{", encoding="utf-8")
-    assert instructions_of({**hub_environment, **own_rules(rules)}) == CORE
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -124,24 +112,15 @@ def test_a_late_card_is_left_out_and_the_next_client_gets_it(
     assert "- alpha: Does alpha." in instructions_of(hub_environment, ("stdio", "legacy"))
 
 
-def test_the_servers_icon_and_title_are_sent_once(hub_environment: Environment) -> None:
-    import base64
-    from xml.etree import ElementTree as ET
-
-    async def journey(url: str, mode: str) -> tuple[Any, dict[str, Any]]:
-        async with caller(url, mode) as hub:
-            listed = await hub.client.list_tools()
-            return hub.client.server_info, dict(listed.meta or {})
-
-    with listening(hub_environment) as url:
-        for mode in ("auto", "legacy"):
-            info, meta = asyncio.run(journey(url, mode))
-            assert info.name == "SkillHub"
-            assert info.title == "SkillHub: expert skills for agents"
-            assert info.website_url == homepage()
-            (icon,) = info.icons
-            kind, _, content = icon.src.partition(";base64,")
-            assert kind == f"data:{icon.mime_type}"
-            assert ET.fromstring(base64.b64decode(content)).tag.endswith("svg")
-            # The 2026-07-28 protocol repeats only name and version in every answer.
-            assert "icons" not in str(meta)
+@pytest.mark.anyio
+@modes
+async def test_the_servers_icon_and_title_are_sent_once(hub_environment: Environment, mode: str) -> None:
+    async with reached(("http", mode), hub_environment) as hub:
+        info, meta = hub.client.server_info, (await hub.client.list_tools()).meta
+    assert (info.name, info.title) == ("SkillHub", "SkillHub: expert skills for agents")
+    assert info.website_url == homepage()
+    (icon,) = info.icons or ()
+    kind, _, content = icon.src.partition(";base64,")
+    assert (kind, b"<svg" in base64.b64decode(content)) == (f"data:{icon.mime_type}", True)
+    # The 2026-07-28 protocol repeats only name and version in every answer.
+    assert "icons" not in str(meta)

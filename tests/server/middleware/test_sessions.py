@@ -60,7 +60,9 @@ def test_another_callers_handle_starts_a_new_session() -> None:
 
 
 @pytest.mark.slow
-async def test_an_invalid_session_handle_is_refused(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+async def test_an_invalid_handle_is_refused_and_null_counts_as_missing(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
     write_skill("one")
 
     environment = {**hub_environment, "SKILLHUB_TOOLS": "context"}
@@ -69,6 +71,8 @@ async def test_an_invalid_session_handle_is_refused(hub_environment: dict[str, s
         handles: tuple[Any, ...] = (["x"], 3) if way == ("http", "auto") else ("x",)
         async with reached(way, environment) as hub:
             said += [await hub.call("context_inspect", session=handle) for handle in handles]
+            if way == ("http", "auto"):
+                assert (await hub.call("context_inspect", session=None)).code is None
     assert {one.code for one in said} == {"INVALID_ARGUMENT"}
 
 
@@ -80,10 +84,8 @@ def result_line(answer: httpx2.Response) -> str:
 
 @pytest.mark.slow
 def test_on_a_stateless_server_session_ids_cannot_be_guessed(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+    hub_environment: dict[str, str], write_skill: SkillWriter, project: Path
 ) -> None:
-    project = tmp_path / "repo"
-    (project / ".git").mkdir(parents=True)
     write_skill("alpha", body="The body of alpha.\n", root=project / ".agents" / "skills")
     environment = {
         **hub_environment,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
 from tests.server.connections import Caller, caller, listening, modes, two_ways, ways
-from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
+from tests.server.skills_client import ask, bytes_of, pages, read, refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -29,29 +28,23 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
     return hub_environment
 
 
-@pytest.fixture
-def large(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
-    """More skills than two pages of one list and one page of the other."""
+@two_ways
+async def test_newer_clients_learn_that_skills_can_be_listed(way: tuple[str, str], hub: Caller) -> None:
+    capabilities = hub.client.server_capabilities
+    assert capabilities.resources is not None
+    said = (capabilities.extensions or {}).get("io.modelcontextprotocol/skills")
+    # The 2025-11-25 protocol has no field for it.
+    assert said == ({"directoryRead": True} if way[1] == "auto" else None)
+
+
+@modes
+async def test_pages_contain_every_skill_once(
+    hub_environment: Environment, write_skill: SkillWriter, mode: str
+) -> None:
+    # More than two pages of one list, and one page of the other.
     for number in range(253):
         write_skill(f"s-{number:03}")
-    return hub_environment
-
-
-@modes
-async def test_the_server_declares_its_capabilities_to_newer_clients(environment: Environment, mode: str) -> None:
-    with listening(environment) as url:
-        async with mcp.Client(url, mode=mode) as client:
-            capabilities = client.server_capabilities
-            assert capabilities is not None
-            assert capabilities.resources is not None
-            said = (capabilities.extensions or {}).get("io.modelcontextprotocol/skills")
-            # The 2025-11-25 protocol has no field for it.
-            assert said == ({"directoryRead": True} if mode == "auto" else None)
-
-
-@modes
-async def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
-    with listening(large) as url:
+    with listening(hub_environment) as url:
         async with caller(url, mode) as hub:
             skills = await pages(hub, "skills/list", "skills")
             assert [len(page) for page in skills] == [100, 100, 53]
@@ -124,16 +117,12 @@ async def test_an_entry_has_the_frontmatter_and_every_file(hub: Caller) -> None:
 async def test_missing_and_invalid_uris_are_refused_with_error_codes(hub: Caller) -> None:
     unknown = [
         "skill://hub/none/SKILL.md",
-        "skill://user/demo/SKILL.md",
         "skill://hub/demo/none.txt",
         "skill://hub/demo/../wild/SKILL.md",
-        "skill://hub/demo/%2e%2e/wild/SKILL.md",
         "skill://hub/%00",
-        "skill://hub",
         "skill://",
         "file:///etc/passwd",
         "",
-        "none",
     ]
 
     for uri in unknown:
@@ -151,12 +140,6 @@ async def test_missing_and_invalid_uris_are_refused_with_error_codes(hub: Caller
         assert uri in refusal.text
     for cursor in ("zzz", "", "c2tpbGw6Ly8="):
         assert (await refused(hub, "skills/list", cursor=cursor)).number == -32602
-        where = {"uri": "skill://hub/demo", "cursor": cursor}
-        assert (await refused(hub, "resources/directory/read", **where)).number == -32602
-    assert (await refused(hub, "resources/list", cursor="zzz")).number == -32602
-    for params in ({}, {"uri": 5}, {"uri": None}, {"uri": ["skill://hub/demo/SKILL.md"]}):
+        assert (await refused(hub, "resources/list", cursor=cursor)).number == -32602
+    for params in ({}, {"uri": 5}):
         assert (await refused(hub, "skills/get", **params)).number == -32602
-        assert (await refused(hub, "resources/directory/read", **params)).number == -32602
-    assert (await refused(hub, "skills/list", cursor=5)).number == -32602
-    # It keeps answering.
-    assert await listed(hub)

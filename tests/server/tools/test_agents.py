@@ -14,14 +14,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(project: Path) -> Path:
     """A project with AGENTS.md at its root and below, and a working directory below its root."""
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    (root / "here").mkdir()
+    (project / "here").mkdir()
     for directory in ("", "a", "a/deep", "here/sub"):
-        write(root, directory, f"Rules of {directory or 'the root'}.\n", mtime=1_000)
-    return root
+        write(project, directory, f"Rules of {directory or 'the root'}.\n", mtime=1_000)
+    return project
 
 
 def write(root: Path, directory: str, text: str, *, mtime: int) -> None:
@@ -125,31 +123,15 @@ async def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
         assert "Rules of here/sub." in (await hub.call("agents_read", path="here/sub/AGENTS.md")).text
         assert await named_directories(hub, "here/sub/x") == []
         # Nothing else can be read, and no answer reveals other files.
-        refused = [
-            await hub.call("agents_read", path=path)
-            for path in (
-                "secret",
-                "a",
-                "none/AGENTS.md",
-                "../AGENTS.md",
-                "link/AGENTS.md",
-                "a/../../AGENTS.md",
-                f"{tmp_path}/AGENTS.md",
-                f"{project}/AGENTS.md",
-            )
-        ]
-        assert {one.code for one in refused} == {"INVALID_ARGUMENT"}
-        assert len({one.text for one in refused[:6]}) == len({one.text for one in refused[6:]}) == 1
-        assert str(project) not in refused[-1].text
+        paths = ("secret", "a", "none/AGENTS.md", "../AGENTS.md", "link/AGENTS.md", "a/../../AGENTS.md")
+        refused = [await hub.call("agents_read", path=path) for path in paths]
+        assert len({(one.code, one.text) for one in refused}) == 1
+        assert refused[0].code == "INVALID_ARGUMENT"
         assert "outside" in (await hub.call("agents_resolve", path="../x")).text
         # The client's checkout is elsewhere: an absolute path must not look like "nothing applies".
         for tool in ("agents_resolve", "agents_read"):
-            for path in (str(project / "a"), str(tmp_path)):
-                absolute = await hub.call(tool, path=path)
-                assert absolute.text == (
-                    "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are given."
-                )
-        for offset in (40_000, 99_999):
-            beyond = await hub.call("agents_read", path=named[1], offset=offset)
-            assert beyond.code == "INVALID_ARGUMENT"
-            assert "the offset that the last answer named" in beyond.text
+            assert (await hub.call(tool, path=str(project / "a"))).text == (
+                "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are given."
+            )
+        beyond = await hub.call("agents_read", path=named[1], offset=40_000)
+        assert (beyond.code, "the offset that the last answer named" in beyond.text) == ("INVALID_ARGUMENT", True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from tests.conftest import SkillWriter
 from tests.server.sessions import Answer, ask
 
@@ -36,19 +35,11 @@ def test_hits_and_loaded_skills_carry_audit_warnings_in_our_words(
     assert hit["warning"] == "audit: critical (override-instructions)"
 
 
-def test_a_skill_without_findings_adds_no_tokens(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("sorting", description="Sorts files by date.", body="Sort them.")
-    loaded, found = answers(hub_environment, LOAD, SEARCH)
-    assert "warnings" not in loaded.json
-    assert "warning" not in found.json["skills"][0]
-
-
-@pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
 def test_a_withheld_skill_answers_with_its_code_everywhere(
-    hub_environment: Environment, write_skill: SkillWriter, tool: str
+    hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("sorting", description="Sorts files by date.", body=HOSTILE)
-    arguments = {"skill_name": "sorting"} | ({"file_path": "SKILL.md"} if tool == "read_skill_file" else {})
-    found, refused = answers(hub_environment | {"SKILLHUB_AUDIT": "block"}, SEARCH, (tool, arguments))
+    read = ("read_skill_file", {"skill_name": "sorting", "file_path": "SKILL.md"})
+    found, *refused = answers(hub_environment | {"SKILLHUB_AUDIT": "block"}, SEARCH, LOAD, read)
     assert found.json["skills"] == []
-    assert refused.code == "SKILL_WITHHELD"
+    assert [one.code for one in refused] == ["SKILL_WITHHELD"] * 2

@@ -27,16 +27,8 @@ def test_the_body_comes_unchanged_with_the_absolute_directory(
     skill_file.write_bytes(skill_file.read_bytes() + BODY.encode())
     answer = ask(hub_environment, "load_skill", skill_name="one")
     assert answer.json == {"name": "one", "instructions": BODY, "uri": "skill://hub/one", "path": str(directory)}
-
-
-def test_no_reply_contains_a_body_twice(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("one", body="a body that is unmistakable\n", files={"a.md": "a file that is unmistakable"})
-    loaded = ask(hub_environment, "load_skill", skill_name="one")
-    read = ask(hub_environment, "read_skill_file", skill_name="one", file_path="a.md")
-    for answer in (loaded, read):
-        assert len(answer.texts) == 1
-        assert answer.structured is None
-        assert answer.text.count("unmistakable") == 1
+    # No reply contains a body twice.
+    assert (len(answer.texts), answer.structured) == (1, None)
 
 
 @pytest.mark.acceptance("S2-24", "S2-6")

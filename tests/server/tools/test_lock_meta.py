@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from skillhub_mcp.locks.file_digests import LockState
@@ -12,20 +14,19 @@ from skillhub_mcp.server.tools.results import LOCK_META_KEY, lock_meta
 DIGEST = "sha256:" + "a" * 64
 
 
-def reported(standing: LockStanding, *, with_paths: bool) -> dict[str, object]:
+def reported(standing: LockStanding, *, with_paths: bool = False) -> Any:
     meta = lock_meta(standing, with_paths=with_paths)
     assert meta is not None
-    found = meta[LOCK_META_KEY]
-    assert isinstance(found, dict)
-    return found
+    return meta[LOCK_META_KEY]
 
 
-def test_source_commit_digest_signer_and_state_are_reported() -> None:
+def test_source_commit_digest_signer_and_state_are_reported_and_sanitized() -> None:
     ours = LockedByHub(DIGEST, commit="c" * 40, signer="SHA256:k", principal="ann@example.org")
-    locked = LockedSkill("pdf", "o/r", "github", ref="v1", ours=ours)
-    assert reported(LockStanding(LockState.UNCHANGED, locked), with_paths=False) == {
+    locked = LockedSkill("pdf", "o/r\u202e\x1b[2J", "github", ref="v1", ours=ours)
+    found = reported(LockStanding(LockState.UNCHANGED, locked))
+    assert not {"\u202e", "\x1b"} & set(found.pop("source"))
+    assert found == {
         "state": "unchanged",
-        "source": "o/r",
         "ref": "v1",
         "commit": "c" * 40,
         "digest": DIGEST,
@@ -34,14 +35,9 @@ def test_source_commit_digest_signer_and_state_are_reported() -> None:
     }
 
 
-def test_text_of_a_lock_is_sanitized() -> None:
-    standing = LockStanding(LockState.UNLOCKED, LockedSkill("pdf", "o/r\u202e\x1b[2J"))
-    assert not {"\u202e", "\x1b"} & set(str(reported(standing, with_paths=False)["source"]))
-
-
 @pytest.mark.parametrize("source", ["/home/ann/pdf", "./pdf", "~/pdf", "file:///home/ann/pdf", "C:\\ann", "C:/ann"])
 def test_a_client_without_the_disk_gets_no_path(source: str) -> None:
     for ours in (LockedByHub(DIGEST), None):
         standing = LockStanding(LockState.UNLOCKED, LockedSkill("pdf", source, "local", ours=ours))
         assert reported(standing, with_paths=True)["source"] == source
-        assert reported(standing, with_paths=False)["source"] is None
+        assert reported(standing)["source"] is None

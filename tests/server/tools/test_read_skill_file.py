@@ -24,7 +24,8 @@ def read(environment: Environment, path: str, **arguments: Any) -> Answer:
 def test_a_file_in_a_subdirectory_is_returned(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one", files={"templates/deep/a.txt": "Grüße, 世界\n"})
     expected = {"content": "Grüße, 世界\n", "encoding": "utf-8", "truncated": False}
-    assert read(hub_environment, "templates/deep/a.txt").json == expected
+    answer = read(hub_environment, "templates/deep/a.txt")
+    assert (answer.json, len(answer.texts), answer.structured) == (expected, 1, None)
     assert read(hub_environment, "templates\\deep\\a.txt").json == expected
 
 
@@ -65,20 +66,16 @@ def test_a_long_file_is_cut_between_characters_and_continues(
     assert joined == text
 
 
-@pytest.mark.acceptance("S2-34")
-def test_a_binary_file_comes_as_base64(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    picture = b"\x89PNG\r\n\x1a\n\x00\xff\xfe"
-    write_skill("one", files={"a.png": picture})
-    answer = read(hub_environment, "a.png").json
-    assert (answer["encoding"], answer["media_type"]) == ("base64", "image/png")
-    assert base64.b64decode(answer["content"]) == picture
-
-
 @pytest.mark.acceptance("S2-34", "S2-32")
-def test_utf_16_is_read_and_other_encodings_come_with_a_conversion_command(
+def test_utf_16_is_read_and_other_bytes_come_as_base64_with_a_hint(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
-    write_skill("one", files={"wide.md": "Größe".encode("utf-16"), "other.md": "Größe".encode("latin-1")})
+    picture = b"\x89PNG\r\n\x1a\n\x00\xff\xfe"
+    texts = {"wide.md": "Größe".encode("utf-16"), "other.md": "Größe".encode("latin-1")}
+    write_skill("one", files={**texts, "a.png": picture})
+    image = read(hub_environment, "a.png").json
+    assert (image["encoding"], image["media_type"]) == ("base64", "image/png")
+    assert base64.b64decode(image["content"]) == picture
     wide = read(hub_environment, "wide.md").json
     assert (wide["content"].lstrip("\ufeff"), wide["encoding"][:6]) == ("Größe", "utf-16")
     other = read(hub_environment, "other.md").json

@@ -68,12 +68,6 @@ def test_a_command_that_takes_too_long_is_killed_and_says_so(
     assert answer.structured["timeout"] is True
 
 
-@pytest.mark.acceptance("S2-43")
-def test_a_skill_outside_the_filter_cannot_be_run(running: Environment, write_skill: SkillWriter) -> None:
-    write_skill("one")
-    assert run({**running, "SKILLHUB_ENABLED_SKILLS": "two"}, "ls").code == "SKILL_DISABLED"
-
-
 def test_a_command_cannot_read_other_skills_or_hub_files(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

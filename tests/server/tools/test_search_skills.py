@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.conftest import SkillWriter
+from tests.server.connections import reached, two_ways
 from tests.server.sessions import ask
 
 Environment = dict[str, str]
@@ -31,23 +34,25 @@ def test_an_empty_query_lists_skills_by_name_and_says_so(
 
 
 @pytest.mark.slow
-@pytest.mark.acceptance("S2-12", "S2-47")
-def test_every_field_is_searched_and_the_body_only_by_choice(
+@pytest.mark.acceptance("S2-12", "S2-13", "S2-46", "S2-47")
+def test_every_field_is_searched_in_any_case_and_the_body_only_by_choice(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
-    write_skill("quokka-care", "Wombats.", category="numbats", tags="bilbies", body="Thylacine.\n")
+    write_skill("quokka-care", "Wombats.", category="NumBats", tags="BilBies, Emus", body="Thylacine.\n")
     without_body = {**hub_environment, "SEARCH_FIELDS": "name,description,tags,category"}
-    for word in ("quokka", "wombats", "numbats", "bilbies"):
+    for word in ("quokka", "wombats", "numbats", "BILBIES", "emus"):
         assert names(hub_environment, word) == ["quokka-care"], word
         assert names(without_body, word) == ["quokka-care"], word
     assert names(hub_environment, "thylacine") == ["quokka-care"]
     assert names(without_body, "thylacine") == []
     assert names({**hub_environment, "SEARCH_FIELDS": "description"}, "quokka") == []
+    assert names(hub_environment, "wombats", category="NUMBATS") == ["quokka-care"]
+    assert names(hub_environment, "wombats", category="other") == []
 
 
 @pytest.mark.slow
-@pytest.mark.acceptance("S2-7", "S2-14", "S2-20", "S2-25", "S2-35", "S2-70")
-def test_a_skill_outside_the_filter_is_not_found_loaded_or_read(
+@pytest.mark.acceptance("S2-7", "S2-14", "S2-20", "S2-25", "S2-35", "S2-43", "S2-70")
+def test_a_skill_outside_the_filter_is_not_found_loaded_read_or_run(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("open-one", "Reads PDF files.", files={"a.md": "a"})
@@ -56,6 +61,8 @@ def test_a_skill_outside_the_filter_is_not_found_loaded_or_read(
     assert names(filtered, "PDF") == ["open-one"]
     assert ask(filtered, "load_skill", skill_name="closed-one").code == "SKILL_DISABLED"
     assert ask(filtered, "read_skill_file", skill_name="closed-one", file_path="a.md").code == "SKILL_DISABLED"
+    running = {**filtered, "SKILLHUB_ENABLE_RUN": "1"}
+    assert ask(running, "run_skill_command", skill_name="closed-one", command="ls").code == "SKILL_DISABLED"
     assert ask(filtered, "load_skill", skill_name="open-one").error is None
     # The index still has both: another server on the same database finds the other.
     assert sorted(names({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}, "PDF")) == ["closed-one", "open-one"]
@@ -112,17 +119,6 @@ def test_near_misses_are_marked_as_such(hub_environment: Environment, write_skil
 
 
 @pytest.mark.slow
-@pytest.mark.acceptance("S2-13", "S2-46")
-def test_tags_and_category_match_in_any_case(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("one", "Something.", category="DevOps", tags="KuBernetes, Helm")
-    assert names(hub_environment, "kubernetes") == ["one"]
-    assert names(hub_environment, "HELM") == ["one"]
-    assert names(hub_environment, "devops") == ["one"]
-    assert names(hub_environment, "something", category="DEVOPS") == ["one"]
-    assert names(hub_environment, "something", category="other") == []
-
-
-@pytest.mark.slow
 @pytest.mark.acceptance("S2-18", "S2-15")
 def test_ten_hits_are_returned_by_default(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for number in range(50):
@@ -131,3 +127,32 @@ def test_ten_hits_are_returned_by_default(hub_environment: Environment, write_sk
     assert len(names(hub_environment, "PDF", limit=3)) == 3
     assert len(names(hub_environment, "PDF", limit=50)) == 50
     assert len(names({**hub_environment, "SEARCH_LIMIT": "4"}, "PDF")) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@two_ways
+async def test_an_empty_search_names_the_cause_but_no_path_over_http(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
+) -> None:
+    file, refused, good = tmp_path / "file", tmp_path / "refused", tmp_path / "good"
+    file.touch()
+    write_skill("silent", frontmatter="name: silent", root=refused)
+    write_skill("alpha", category="docs", root=good)
+    local = way[0] == "stdio"
+
+    async def note(environment: Environment, **arguments: str) -> str:
+        async with reached(way, environment) as client:
+            return str((await client.call("search_skills", **arguments)).json["note"])
+
+    nothing = await note({**hub_environment, "SKILLS_DIR": f"{tmp_path / 'nowhere'}:{file}:{refused}"}, query="x")
+    assert "does not exist" in nothing
+    assert "is a file, not a directory" in nothing
+    assert "is refused: there is no description (description-missing)" in nothing
+    assert (str(tmp_path) in nothing, "correct SKILLS_DIR" in nothing) == (local, local)
+    served = {**hub_environment, "SKILLS_DIR": str(good)}
+    assert await note(served, query="things", category="doks") == (
+        "No skill: 'doks' is the category of no skill that is served; did you mean 'docs'? categories: docs."
+    )
+    limited = await note({**served, "SKILLHUB_ENABLED_SKILLS": "beta"}, query="things")
+    assert "SKILLHUB_ENABLED_SKILLS excludes 1 skill; correct it" in limited

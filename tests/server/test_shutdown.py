@@ -1,21 +1,24 @@
-"""A stopping server answers requests in flight, ends streams, and exits with code 0."""
+"""A stopping server answers requests in flight, ends streams and questions, and exits."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import mcp
 import mcp_types
 import pytest
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter, own_file
 from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import RUN, caller
 from tests.server.sessions import serving
+from tests.server.test_transports import INITIALIZED, RawClient, tool_call
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="a process there is killed, not asked to stop"),
@@ -91,12 +94,15 @@ async def test_a_stopping_server_answers_calls_and_ends_streams(environment: dic
     assert not [line for line in server.said if "ERROR" in line or "Traceback" in line]
 
 
-async def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    rules = tmp_path / "rules.json"
-    rules.write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
-    with serving({**environment, **own_rules(rules)}) as server:
+@pytest.fixture
+def asking(environment: dict[str, str]) -> dict[str, str]:
+    """A server that asks its user about each skill."""
+    own_file("permissions.json").write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
+    return environment
+
+
+async def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(asking: dict[str, str]) -> None:
+    with serving(asking) as server:
 
         async def stop(*_: object) -> mcp_types.ElicitResult:
             server.process.send_signal(signal.SIGTERM)
@@ -107,3 +113,36 @@ async def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(
             assert (await hub.call("load_skill", skill_name="slow")).code == "CONFIRMATION_REQUIRED"
         assert server.ended() == 0
     assert "ERROR" not in "".join(server.said)
+
+
+def test_a_server_ends_even_if_its_client_reads_no_answer(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    # The answers are many times the capacity of a pipe.
+    write_skill("alpha", body="x" * 30_000)
+    client = RawClient(hub_environment, stderr=subprocess.PIPE)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    for number in range(2, 32):
+        client.send(tool_call(number, "load_skill", skill_name="alpha"))
+    assert client.process.stderr is not None
+    for _ in range(30):
+        while b"load skill=" not in client.process.stderr.readline():
+            pass
+    client.process.terminate()
+    # After the grace period, since nothing else can end it.
+    assert client.process.wait(timeout=60) == 128 + signal.SIGTERM
+    client.process.stderr.close()
+    client.close()
+
+
+def test_an_open_question_does_not_keep_a_server_from_ending(asking: dict[str, str]) -> None:
+    can_ask: dict[str, Any] = {**INITIALIZE, "params": {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}}
+    client = RawClient(asking)
+    client.answer(can_ask)
+    client.send(INITIALIZED)
+    client.send(tool_call(2, "load_skill", skill_name="slow"))
+    client.received(lambda message: message.get("method") == "elicitation/create")
+    client.process.send_signal(signal.SIGTERM)
+    assert client.process.wait(timeout=60) == 0
+    client.close()
