@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import listening
+from tests.server.sessions import serving
 
 pytestmark = pytest.mark.slow
 
@@ -50,15 +51,14 @@ def test_requests_beyond_the_connection_limit_get_a_retry_answer(hub_environment
             assert 200 in statuses
 
 
-def test_clients_that_reset_their_connections_do_not_affect_others(
-    hub_environment: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
-    with listening(hub_environment) as url:
-        head = f"POST /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nAccept: {ACCEPT['accept']}\r\n"
-        head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+def test_clients_that_reset_their_connections_do_not_affect_others(hub_environment: dict[str, str]) -> None:
+    with serving(hub_environment) as server:
+        head = f"POST /mcp HTTP/1.1\r\nHost: {urlsplit(server.url).netloc}\r\nAccept: {ACCEPT['accept']}\r\n"
+        head += "MCP-Protocol-Version: 2026-07-28\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         for _ in range(10):
-            with connected(url) as client:
+            with connected(server.url) as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
                 client.sendall(head.encode())
-        assert httpx2.post(url, json=INITIALIZE, headers=ACCEPT).status_code == 200
-    assert "Traceback" not in caplog.text
+        assert httpx2.post(server.url, json=INITIALIZE, headers=ACCEPT).status_code == 200
+        server.process.terminate()
+    assert "Traceback" not in "".join(server.said)

@@ -117,9 +117,10 @@ def test_a_late_card_is_left_out_and_the_next_client_gets_it(
 async def test_the_servers_icon_and_title_are_sent_once(hub_environment: Environment, mode: str) -> None:
     async with reached(("http", mode), hub_environment) as hub:
         info, meta = hub.client.server_info, (await hub.client.list_tools()).meta
+    assert info is not None
     assert (info.name, info.title) == ("SkillHub", "SkillHub: expert skills for agents")
     assert info.website_url == homepage()
-    (icon,) = info.icons or ()
+    (icon,) = info.icons or []
     kind, _, content = icon.src.partition(";base64,")
     assert (kind, b"<svg" in base64.b64decode(content)) == (f"data:{icon.mime_type}", True)
     # The 2026-07-28 protocol repeats only name and version in every answer.

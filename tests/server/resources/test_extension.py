@@ -140,6 +140,7 @@ async def test_missing_and_invalid_uris_are_refused_with_error_codes(hub: Caller
         assert uri in refusal.text
     for cursor in ("zzz", "", "c2tpbGw6Ly8="):
         assert (await refused(hub, "skills/list", cursor=cursor)).number == -32602
-        assert (await refused(hub, "resources/list", cursor=cursor)).number == -32602
+        where = {"uri": "skill://hub/demo", "cursor": cursor}
+        assert (await refused(hub, "resources/directory/read", **where)).number == -32602
     for params in ({}, {"uri": 5}):
         assert (await refused(hub, "skills/get", **params)).number == -32602
