@@ -297,14 +297,6 @@ def audited(skillhub: Skillhub, path: str) -> list[str]:
     return sorted(re.findall(r"--accept ([a-z-]+)", hint))
 
 
-def test_unsigned_skills_are_refused_if_signatures_are_required(
-    source: Path, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    refused = skillhub("add", "./source", "--yes", "--json", SKILLHUB_REQUIRE_SIGNED="1")
-    assert (refused.code, {one["code"] for one in refused.refused.values()}) == (1, {"INTEGRITY_FAILED"})
-    assert list(skills_dir.iterdir()) == []
-
-
 def test_skipped_entries_of_a_source_fit_on_a_screen(source: Path, skillhub: Skillhub) -> None:
     manifest = {"plugins": [{"name": "n" * 9_000, "source": "./", "skills": [f"../x{at}" for at in range(500)]}]}
     (source / ".claude-plugin").mkdir()
@@ -368,15 +360,6 @@ def test_an_invalid_source_is_refused_with_a_hint_and_leaves_nothing(
     assert refused.error["hint"]
     assert list(skills_dir.iterdir()) == []
     assert nothing_is_left(skills_dir, tmp_path)
-
-
-def test_an_unreadable_lock_is_not_overwritten(source: Path, skillhub: Skillhub, skills_dir: Path) -> None:
-    lock = '{\n<<<<<<< ours\n"version": 1, "skills": {}}'
-    (skills_dir / LOCK).write_text(lock)
-    refused = skillhub("add", "./source", "--yes", "--json")
-    assert (refused.code, refused.error["code"]) == (1, "LOCK_UNREADABLE")
-    assert f"{LOCK}:2" in refused.err
-    assert ((skills_dir / LOCK).read_text(), (skills_dir / "pdf").exists()) == (lock, False)
 
 
 def test_frozen_leaves_a_skill_outside_the_lock(source: Path, skillhub: Skillhub, skills_dir: Path) -> None:

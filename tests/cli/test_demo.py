@@ -10,6 +10,8 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 from tests.fakes.embedding_api import EmbeddingApi
 
+from skillhub_mcp.cli.commands.demo import next_steps
+
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
@@ -84,7 +86,21 @@ def test_a_task_that_no_skill_fits_fails(process: Skillhub, write_skill: SkillWr
     assert "Nothing fits." in done.out
 
 
-def test_an_invalid_setting_is_reported(skillhub: Skillhub) -> None:
-    done = skillhub("demo", SEARCH_LIMIT="abc")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == "error: SEARCH_LIMIT='abc' must be a whole number from 1 to 100\n"
+@pytest.mark.parametrize(
+    ("place", "command", "what"),
+    [
+        ("", "skillhub add SOURCE", "installs skills of a directory, a repository or a site"),
+        (".skillhub/skills", "skillhub pick", "searches your 1 skill"),
+        (".codex/skills", "skillhub roots add --all", "serves the 1 skill found here"),
+    ],
+)
+def test_the_commands_are_those_for_what_is_here(
+    place: str, command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_skill: SkillWriter
+) -> None:
+    for name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    if place:
+        write_skill("one", root=tmp_path / "me" / place)
+    first, *_, last = next_steps({})
+    assert (first.command, first.what, last.command) == (command, what, "skillhub connect --all")

@@ -12,7 +12,6 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.evaluation.queries import read_queries
-from skillhub_mcp.sanitize import on_terminal
 from skillhub_mcp.usage import UsageLog
 
 Query = dict[str, object]
@@ -54,19 +53,7 @@ def test_each_engine_is_a_line_with_the_gain_over_it(skillhub: Skillhub, queries
     done = skillhub("eval", "run", queries, *baselines("words", "lancedb", "without body"))
     assert (done.code, done.err) == (0, "")
     head, *engines = done.out.split("\n\n")[0].splitlines()
-    assert head.split() == [
-        "Hit@1",
-        "R@5",
-        "R@10",
-        "MRR@10",
-        "nDCG@10",
-        "95",
-        "%",
-        "interval",
-        "gain",
-        "refused",
-        "p50",
-    ]
+    assert " ".join(head.split()) == "Hit@1 R@5 R@10 MRR@10 nDCG@10 95 % interval gain refused p50"
     ours, words, plain, without_body = engines
     assert ours.split()[:7] == ["skillhub", *["1.000"] * 5, "1.000–1.000"]
     assert words.split()[:9] == ["words", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
@@ -96,29 +83,6 @@ def test_the_worst_queries_are_shown_with_what_was_found(skillhub: Skillhub, tmp
         "  0.00  wrong  paint walls",
         "        found painter",
     ]
-
-
-def test_json_has_every_engine(skillhub: Skillhub, library: dict[str, Path], queries: Path) -> None:
-    done = skillhub("eval", "run", queries, "--json", *baselines("words", "lancedb", "without body"))
-    assert (done.code, done.err) == (0, "")
-    answer = done.json
-    assert answer["queries"] == 3
-    engines = {engine.pop("engine"): engine for engine in answer["engines"]}
-    assert list(engines) == ["skillhub", "words", "lancedb", "without body"]
-    perfect = dict.fromkeys(("hit_at_1", "recall_at_5", "recall_at_10", "mrr_at_10", "ndcg_at_10"), 1.0)
-    for name in ("skillhub", "words"):
-        assert engines[name]["mean"] == perfect
-        assert engines[name]["kinds"] == {"plain": perfect, "body": perfect}
-        assert engines[name]["intervals"] == {measure: [1.0, 1.0] for measure in perfect}
-        assert engines[name]["worst"] == []
-    for name in ("lancedb", "without body"):
-        assert engines[name]["mean"] == dict.fromkeys(perfect, 0.5)
-        assert engines[name]["kinds"] == {"plain": perfect, "body": dict.fromkeys(perfect, 0.0)}
-        assert engines[name]["worst"] == [{"id": "hidden", "text": "zebras", "found": []}]
-    assert engines["skillhub"]["refused"] == engines["without body"]["refused"] == 1.0
-    # It says of nothing that it does not fit.
-    assert (engines["lancedb"]["refused"], engines["lancedb"]["refused_wrongly"]) == (0.0, 0.0)
-    assert all(engine["median_milliseconds"] > 0.0 for engine in engines.values())
 
 
 def test_an_unknown_baseline_is_refused_with_the_known_ones(skillhub: Skillhub, queries: Path) -> None:
@@ -256,16 +220,3 @@ def test_skills_that_are_no_longer_served_are_left_out_of_the_queries(
     ]
     assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
     assert log.read_bytes() == before
-
-
-@pytest.mark.usefixtures("library")
-def test_control_characters_in_queries_are_printed_as_json_escapes(skillhub: Skillhub, tmp_path: Path) -> None:
-    log = tmp_path / "use.jsonl"
-    asked = ["red \x1b[31m", "del \x7f", "csi \x9b31m", "turned \u202e", "half \ud800", "wände 壁 🤷"]
-    for query in asked:
-        chosen(log, query, "painter")
-    done = skillhub("eval", "from-log", log)
-    assert done.code == 0
-    assert [json.loads(line)["text"] for line in done.out.splitlines()] == asked
-    assert on_terminal(done.out) == done.out
-    assert "wände 壁 🤷" in done.out

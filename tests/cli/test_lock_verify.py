@@ -57,7 +57,7 @@ def test_the_lock_of_a_project_is_where_npx_skills_has_it(skillhub: Skillhub, tm
     assert "`skillhub lock --project`" in skillhub("verify", "--project", "--cwd", str(tmp_path)).err
 
 
-def test_a_difference_is_reported_with_the_command_that_restores(
+def test_a_difference_is_reported_with_the_command_that_restores_unless_edits_are_locked(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill(tmp_path / "source" / "one", "one")
@@ -70,16 +70,11 @@ def test_a_difference_is_reported_with_the_command_that_restores(
     shutil.rmtree(skills_dir / "one")
     missing = skillhub("verify")
     assert (missing.code, missing.err) == (1, "\n`skillhub add --frozen` brings back what the lock says\n")
-
-
-def test_locked_edits_cannot_be_restored(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
-    write_skill(tmp_path / "source" / "one", "one")
-    skillhub("add", tmp_path / "source", "--yes")
-    script = skills_dir / "one" / "scripts" / "run.sh"
+    assert skillhub("add", "--frozen").code == 0
     script.write_text("echo edited\n")
     skillhub("lock", "one")
     script.write_text("echo again\n")
-    assert skillhub("verify").err == "\n`skillhub lock one` locks what is there\n"
+    assert skillhub("verify").err == f"\n{lock}\n"
     refused = skillhub("add", "--frozen", "--replace")
     assert (refused.code, "are only where they were made" in refused.err) == (1, True)
     shutil.rmtree(skills_dir / "one")
@@ -127,7 +122,7 @@ def test_links_are_locked_and_changed_links_reported_with_their_target(skillhub:
     )
 
 
-def test_list_show_and_doctor_report_edited_skills(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_edited_skills_are_reported_and_withheld_by_frozen(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "one", "one")
     write_skill(root / "two", "two")
@@ -142,6 +137,14 @@ def test_list_show_and_doctor_report_edited_skills(skillhub: Skillhub, tmp_path:
     assert skillhub("show", "two", "--json", *chosen).json["lock"] == {"state": "unlocked"}
     doctor = skillhub("doctor", "--json", *chosen).json
     assert doctor["locks"] == {"unchanged": 0, "edited": 1, "unreadable": []}
+    frozen = {"SKILLHUB_FROZEN": "1"}
+    assert [one["name"] for one in skillhub("list", "--json", *chosen, **frozen).json["skills"]] == ["two"]
+    assert "(not as it was locked, edited since it was locked)" in skillhub("list", "--all", *chosen, **frozen).out
+    refused = skillhub("show", "one", "--json", *chosen, **frozen)
+    assert (refused.code, refused.out) == (1, "")
+    assert (refused.error["code"], refused.error["file"]) == ("SKILL_CHANGED", "")
+    assert skillhub("show", "two", *chosen, **frozen).code == 0
+    assert "is not as it was locked, and is withheld" in skillhub("doctor", *chosen, **frozen).out
     (root / "skills-lock.json").write_text("{")
     assert skillhub("doctor", "--json", *chosen).json["locks"]["unreadable"] == [str(root / "skills-lock.json")]
 
@@ -192,27 +195,6 @@ def test_hints_about_an_edited_skill_name_its_own_lock(
     assert (verified.code, "one: not as it was locked" in verified.out) == (1, True)
     assert skillhub("lock", "one", *option.split(), **chosen).code == 0
     assert skillhub("show", "one", SKILLHUB_FROZEN="1", **chosen).code == 0
-
-
-def test_a_withheld_skill_is_listed_with_the_reason_and_not_shown(skillhub: Skillhub, tmp_path: Path) -> None:
-    root = tmp_path / "skills"
-    write_skill(root / "one", "one")
-    write_skill(root / "two", "two")
-    chosen = ["--skills-dir", str(root)]
-    skillhub("lock", *chosen)
-    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
-    frozen = {"SKILLHUB_FROZEN": "1"}
-    assert [one["name"] for one in skillhub("list", "--json", *chosen, **frozen).json["skills"]] == ["two"]
-    every = {one["name"]: one for one in skillhub("list", "--all", "--json", *chosen, **frozen).json["skills"]}
-    assert every["one"]["lock"]["state"] == "edited"
-    assert every["one"]["state"] != every["two"]["state"]
-    assert "(not as it was locked, edited since it was locked)" in skillhub("list", "--all", *chosen, **frozen).out
-    refused = skillhub("show", "one", "--json", *chosen, **frozen)
-    assert (refused.code, refused.out) == (1, "")
-    assert (refused.error["code"], refused.error["file"]) == ("SKILL_CHANGED", "")
-    assert skillhub("show", "two", *chosen, **frozen).code == 0
-    doctor = skillhub("doctor", *chosen, **frozen).out
-    assert "is not as it was locked, and is withheld" in doctor
 
 
 def test_other_line_ends_are_accepted_and_the_gitattributes_line_offered(

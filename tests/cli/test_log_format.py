@@ -70,14 +70,11 @@ def test_a_record_cannot_forge_a_line_or_control_a_terminal(form: str) -> None:
         "except ValueError:\n    log.exception('failed')\n"
     )
     lines = logged(body, "INFO", form)
-    text = "\n".join(lines)
-    for character in "\r\x1b\x85\u202e\ud800":
-        assert character not in text
+    assert not set("\r\x1b\x85\u202e\ud800") & set("".join(lines))
     begun = [line for line in lines if not line.startswith("  ")]
     if form == "json":
         found, failed = objects(lines)
-        assert found["message"] == f"found {HOSTILE}"
-        assert found["skill"] == HOSTILE
+        assert (found["message"], found["skill"]) == (f"found {HOSTILE}", HOSTILE)
         assert HOSTILE in failed["exception"]
     else:
         assert [line.partition(":")[0] for line in begun] == ["WARNING skillhub_mcp", "ERROR skillhub_mcp"]
@@ -95,7 +92,6 @@ def test_the_level_applies_to_our_own_log(level: str, heard: int) -> None:
     assert len(logged(body, level)) == heard
 
 
-@pytest.mark.parametrize("library", ["mcp.server"])
-def test_libraries_log_warnings_only(library: str) -> None:
-    body = f"for say in ('debug', 'info', 'warning'):\n    getattr(logging.getLogger({library!r}), say)(say)"
-    assert logged(body, "DEBUG") == [f"WARNING {library}: warning"]
+def test_libraries_log_warnings_only() -> None:
+    body = "for say in ('debug', 'info', 'warning'):\n    getattr(logging.getLogger('mcp.server'), say)(say)"
+    assert logged(body, "DEBUG") == ["WARNING mcp.server: warning"]

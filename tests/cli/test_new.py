@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Skillhub
+from tests.cli.conftest import Skillhub, Terminal
 from tests.conftest import SkillWriter, own_rules
 
 from skillhub_mcp.authoring.files import examples
 
 DESCRIPTION = "Extract the totals of invoices. Use when an invoice has to be booked."
-
-
-class Typed(io.StringIO):
-    """A terminal, and what is typed at it."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_new_skill_is_valid_found_and_its_cost_reported(skillhub: Skillhub, skills_dir: Path) -> None:
@@ -61,8 +53,8 @@ def test_without_a_terminal_the_description_is_drafted_from_the_name(skillhub: S
 def test_a_terminal_is_asked_for_the_description(
     skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch, answer: str, description: str
 ) -> None:
-    asked = Typed()
-    monkeypatch.setattr("sys.stdin", Typed(answer))
+    asked = Terminal()
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
     with monkeypatch.context() as patch:
         patch.setattr("sys.stderr", asked)
         assert skillhub("new", "one").code == 0
@@ -103,7 +95,7 @@ def test_an_existing_skill_is_not_overwritten(
 ) -> None:
     write_skill("one", "Mine.")
     before = (skills_dir / "one" / "SKILL.md").read_bytes()
-    monkeypatch.setattr("sys.stdin", Typed("never read"))
+    monkeypatch.setattr("sys.stdin", Terminal("never read"))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     done = skillhub("new", "one")
     assert (done.code, done.out) == (2, "")
@@ -135,12 +127,6 @@ def test_a_failed_write_leaves_nothing(no_larger_files: Callable[[int], Skillhub
     assert list(skills_dir.iterdir()) == []
 
 
-def test_an_unserved_skill_names_what_would_serve_it(skillhub: Skillhub, tmp_path: Path) -> None:
-    done = skillhub("new", "one", "--skills-dir", tmp_path / "elsewhere", "--json")
-    assert (done.code, done.json["served"], done.json["rank"]) == (0, False, None)
-    assert done.json["serve_with"] == f"skillhub why {tmp_path / 'elsewhere' / 'one'}"
-
-
 def test_a_project_skill_reports_that_skills_dir_excludes_it(skillhub: Skillhub, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
@@ -157,12 +143,6 @@ def test_a_shadowing_skill_is_reported(skillhub: Skillhub, write_skill: SkillWri
     both = f"{tmp_path / 'first'}:{tmp_path / 'second'}"
     done = skillhub("new", "one", "--skills-dir", tmp_path / "second", "--json", SKILLS_DIR=both)
     assert (done.json["served"], done.json["shadowed_by"]) == (False, str(theirs))
-
-
-def test_a_filtered_skill_is_not_reported_as_found(skillhub: Skillhub) -> None:
-    done = skillhub("new", "one", SKILLHUB_ENABLED_SKILLS="other")
-    assert done.code == 0
-    assert "skillhub why " in done.out
 
 
 def test_an_example_is_copied_with_its_files(skillhub: Skillhub, skills_dir: Path) -> None:

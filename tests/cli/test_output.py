@@ -17,11 +17,6 @@ from tests.conftest import SkillWriter
 from skillhub_mcp.cli.output import write_file
 from skillhub_mcp.errors import InvalidArgument
 
-# Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
-HOSTILE_YAML = r'"red \e]0;owned\a \x9b2J \u202e backwards"'
-HOSTILE_BODY = "\x1b[2J\x9b31m\rover\x08\u2066 body\n"
-ACTIVE = ("\x1b", "\x9b", "\x07", "\x08", "\r", "\u202e", "\u2066")
-
 ASCII_LOCALE = {"LC_ALL": "C"}
 
 
@@ -54,46 +49,10 @@ def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], 
     return process.wait(timeout=60), seen
 
 
-@pytest.fixture
-def hostile(write_skill: SkillWriter) -> None:
-    write_skill("evil", frontmatter=f"name: evil\ndescription: {HOSTILE_YAML}", body=HOSTILE_BODY)
-    write_skill("worse", frontmatter='name: "wor\\e[31mse"\ndescription: d', directory="wor\x1b[31mse")
-    write_skill("broken", frontmatter="name: [", directory="bro\x1b[31mken")
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [["list"], ["search", "red"], ["show", "evil"], ["show", "wor [31mse"], ["index"], ["show", "no\x1b[31mne"]],
-    ids=" ".join,
-)
-def test_no_control_characters_are_printed(skillhub: Skillhub, hostile: None, typed: list[str]) -> None:
-    done = skillhub(*typed)
-    for character in ACTIVE:
-        assert character not in done.out + done.err
-    assert "\\x" in done.out + done.err or "[31m" in done.err
-
-
-def test_json_carries_the_same_text_in_its_own_escapes(skillhub: Skillhub, hostile: None) -> None:
-    done = skillhub("show", "evil", "--json")
-    for character in ACTIVE:
-        assert character not in done.out
-    assert done.json["instructions"] == HOSTILE_BODY
-    assert done.json["description"] == "red \x1b]0;owned\x07 \x9b2J \u202e backwards"
-
-
-@pytest.mark.slow
-def test_control_characters_are_escaped_in_the_log(process: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
-    write_skill("one")
-    database = tmp_path / "file\x1b[31m" / "db"
-    database.parent.write_text("not a directory", encoding="utf-8")
-    done = process("search", "one", SKILLHUB_DB_PATH=str(database))
-    assert done.code == 0
-    assert "ERROR" in done.err
-    assert "\\x1b[31m" in done.err
-    assert "\x1b" not in done.err
-
-
-def test_control_characters_of_a_file_are_escaped_on_a_terminal(hub_environment: dict[str, str], hostile: None) -> None:
+def test_control_characters_of_a_file_are_escaped_on_a_terminal(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("evil", body="\x1b[2J\x9b31m\rover\x08\u2066 body\n")
     code, seen = on_a_terminal(["show", "evil", "--file", "SKILL.md"], hub_environment, stream="stdout")
     assert code == 0
     assert b"\\x1b[2J\\x9b31m\\rover" in seen

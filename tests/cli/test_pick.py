@@ -43,12 +43,6 @@ def test_words_match_names_descriptions_and_paths(
     assert [one["name"] for one in skillhub("pick", typed, "--json", **view).json["skills"]] == names
 
 
-def test_without_skills_advice_is_printed(skillhub: Skillhub) -> None:
-    assert "put a folder with a SKILL.md there" in skillhub("pick", "--list").out
-    none = skillhub("pick", "--json").json
-    assert (none["skills"], none["count"], none["total"], len(none["problems"])) == ([], 0, 0, 1)
-
-
 def test_without_a_terminal_the_list_option_is_suggested(skillhub: Skillhub) -> None:
     done = skillhub("pick")
     assert (done.code, done.out) == (1, "")

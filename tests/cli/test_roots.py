@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -166,24 +165,6 @@ def test_invalid_roots_are_refused(
     assert hint in done.err
     assert not (home / ".skillhub").exists()
     assert skillhub("roots", "remove", "team", SKILLS_DIR="").code == 2
-
-
-def test_the_record_of_roots_is_private(skillhub: Skillhub, home: Path, project: Path) -> None:
-    (home / "team").mkdir()
-    record = home / ".skillhub" / "roots.json"
-    record.parent.mkdir()
-    record.write_text('{"format": 1}', encoding="utf-8")
-    assert skillhub("roots", "add", home / "team", SKILLS_DIR="").code == 0
-    assert json.loads(record.read_text("utf-8")) == {
-        "format": 1,
-        "roots": [str(home / "team")],
-        "projects": {},
-    }
-    assert stat.S_IMODE(record.stat().st_mode) == 0o600
-    before = record.stat()
-    again = skillhub("roots", "add", home / "team", SKILLS_DIR="")
-    assert again.out == "~/team was searched already: 0 skills\n"
-    assert record.stat().st_ino == before.st_ino
 
 
 def test_places_that_are_searched_already_are_not_recorded(

@@ -103,10 +103,3 @@ def test_copies_are_merged_into_one_hit(skillhub: Skillhub, write_skill: SkillWr
     hits = skillhub("search", "tables from annual reports", "--json").json["skills"]
     assert [(hit["name"], hit["copies"]) for hit in hits] == [("reports", ["reports-too"])]
     assert "      also as reports-too\n" in skillhub("search", "tables from annual reports").out
-
-
-def test_a_limit_must_be_a_positive_whole_number(skillhub: Skillhub) -> None:
-    assert skillhub("search", "x", "--limit", "0").err.startswith("error: --limit must be at least 1, not 0\n")
-    assert skillhub("search", "x", "--limit", "ten").err.startswith(
-        "error: --limit must be a whole number, not 'ten'\n"
-    )

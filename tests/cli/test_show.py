@@ -56,13 +56,6 @@ def test_a_similar_name_is_suggested(skillhub: Skillhub, write_skill: SkillWrite
     assert done.err == "error: No skill is named 'pdf-raeder'\n\nhint: did you mean 'pdf-reader'?\n"
 
 
-def test_a_skill_that_is_not_enabled_is_not_shown(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("one")
-    done = skillhub("show", "one", "--json", SKILLHUB_ENABLED_SKILLS="other")
-    assert (done.code, done.out) == (1, "")
-    assert (done.error["code"], done.error["setting"]) == ("SKILL_DISABLED", "SKILLHUB_ENABLED_SKILLS")
-
-
 @pytest.mark.parametrize("typed", ["./one", "sub/../one", "one/SKILL.md", "./one/SKILL.md", "~/skills/one"])
 @pytest.mark.parametrize("command", ["show", "disable", "why"])
 def test_a_relative_or_home_path_names_a_skill(

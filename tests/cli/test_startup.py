@@ -26,7 +26,7 @@ HEAVY = (
     "rich",
 )
 
-LIGHT = [["--help"], ["list"], ["show", "one", "--json"], ["config"]]
+LIGHT = [["--help"], ["list"], ["show", "one", "--json"], ["config"], ["validate"]]
 
 # What each command has loaded when it ends.
 PROBE = f"""

@@ -224,14 +224,6 @@ def test_the_user_can_enable_a_skill_that_its_project_denies(skillhub: Skillhub,
     assert skillhub("show", "commit", *here(repo)).code == 0
 
 
-def test_an_untrusted_skill_does_not_take_the_name_of_a_disabled_one(skillhub: Skillhub, repo: Path) -> None:
-    skillhub("disable", "commit@hub", *here(repo))
-    assert skillhub("show", "commit", "--json", *here(repo)).error["code"] == "SKILL_DISABLED"
-    assert "The project's." in skillhub("show", "commit@project", *here(repo)).out
-    skillhub("trust", "--yes", *here(repo))
-    assert "The project's." in skillhub("show", "commit", *here(repo)).out
-
-
 def test_roots_lists_an_untrusted_project_last(skillhub: Skillhub, repo: Path) -> None:
     note = "./.agents/skills  (awaits trust, so it comes last: `skillhub trust`)\n"
     assert note in skillhub("roots", *here(repo)).out

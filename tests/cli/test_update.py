@@ -41,17 +41,6 @@ def ours(skills_dir: Path, name: str = "pdf") -> dict[str, object]:
     return found
 
 
-def test_a_missing_skill_is_reported_with_the_command_that_restores_it(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    assert skillhub("add", repository.url, "--yes").code == 0
-    shutil.rmtree(skills_dir / "pdf")
-    done = skillhub("update", "--check")
-    assert (done.code, done.out) == (0, "")
-    (line,) = done.err.splitlines()
-    assert line.endswith(": pdf; `skillhub add --frozen` brings back what the lock says")
-
-
 def test_a_skill_renamed_upstream_does_not_take_a_used_name(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -85,26 +84,6 @@ def test_each_reason_against_serving_names_its_file_and_line(
     assert refused[:2] == ("refused", [(f"{silent}/SKILL.md", 3)])
     assert "there is no description (description-missing)" in refused[2]
     assert reported("people")[:2] == ("for people only", [(f"{people}/SKILL.md", None)])
-
-
-def test_a_choice_for_one_project_names_the_project(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("pdf")
-    choices = own_file("choices.json")
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    text = json.dumps({"format": 1, "user": {}, "projects": {str(project): {"pdf": False}}}, indent=1)
-    choices.write_text(text, encoding="utf-8")
-    here = {"SKILLHUB_CWD": str(project)}
-    done = skillhub("why", "pdf", **here)
-    assert f"  {choices}: 'pdf' is off in {project}; skillhub enable pdf --project\n" in done.out
-    assert skillhub("enable", "pdf", "--project", **here).err == ""
-    assert skillhub("why", "pdf", **here).out.startswith("pdf is served")
-    assert skillhub("why", "pdf").out.startswith("pdf is served")
-    skillhub("disable", "pdf")
-    everywhere = skillhub("why", "pdf")
-    assert "'pdf' is off; skillhub enable pdf\n" in everywhere.out
 
 
 def test_required_consent_is_explained(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
