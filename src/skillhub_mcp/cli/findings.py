@@ -12,7 +12,7 @@ from typing import Any
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text, terminal_progress
-from skillhub_mcp.cli.output import print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.validation.sarif import ShownFile, ShownRule, explaining_command, sarif
@@ -44,14 +44,14 @@ class RuleBook:
         least = "minimum severity for exit code 1 (default: %(default)s)"
         parser.add_argument("--fail-on", choices=list(self.styles), default=fail_on, help=least)
 
-    def print_rules(self, chosen: frozenset[str], *, as_json: bool) -> None:
-        """Print the chosen rules, each with its fix."""
+    def print_rules(self, chosen: frozenset[str], *, as_json: bool) -> int:
+        """Print the chosen rules, each with its fix, and return the exit code."""
         rules = [rule for rule in self.rules.values() if rule.id in chosen]
         if as_json:
-            print_json({"rules": [rule._asdict() for rule in rules]})
-            return
+            return print_json({"rules": [rule._asdict() for rule in rules]})
         for rule in rules:
             print_text(f"{rule.id} ({rule.severity}; {rule.source})\n      {rule.text}\n      fix: {rule.fix}")
+        return EXIT_OK
 
     def report(
         self,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from skillhub_mcp._util.wording import plural, size_text
 from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.chosen_roots import roots_of
+from skillhub_mcp.cli.arguments import did_you_mean
 from skillhub_mcp.cli.console import confirm, one_line, print_line, print_note
 from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, finding_json, print_json
@@ -55,13 +56,8 @@ def add_terms(parser: argparse.ArgumentParser) -> None:
     edits = parser.add_mutually_exclusive_group()
     edits.add_argument("--theirs", action="store_true", help="take the source's files of skills that you edited")
     edits.add_argument("--ours", action="store_true", help="keep your files of skills that you edited")
-    parser.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="RULE",
-        help="accept critical findings of this rule (repeatable)",
-    )
+    accepting = "accept critical findings of this rule (repeatable)"
+    parser.add_argument("--accept", action="append", default=[], metavar="RULE", help=accepting)
     parser.add_argument("--accept-signer", action="store_true", help="accept another signer than before")
     parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
 
@@ -70,8 +66,7 @@ def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = Fa
     """Return what the options settle. Raises InvalidArgument for a rule that the audit does not have."""
     for rule in args.accept:
         if rule not in AUDIT_RULES:
-            near = difflib.get_close_matches(rule, AUDIT_RULES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "`skillhub audit --list-rules` lists them"
+            hint = did_you_mean(rule, AUDIT_RULES, "`skillhub audit --list-rules` lists them")
             raise InvalidArgument("--accept", f"{rule!r} is not an audit rule", hint=hint)
     settled = Settlement.THEIRS if args.theirs else Settlement.OURS if args.ours else Settlement.ASK
     return InstallOptions(replace, settled, frozenset(args.accept), args.accept_signer, settings.library.require_signed)

@@ -59,8 +59,8 @@ class LibraryPlace:
     def note_line_ends(self, names: Sequence[str]) -> None:
         """Note the skills of which only line ends differ from what was locked, and how to prevent that."""
         if names:
-            print_note(f"Only line ends differ from what was locked: {', '.join(names)}")
-            print_note(*filter(None, [self.attributes_hint()]))
+            said = f"Only line ends differ from what was locked: {', '.join(names)}"
+            print_note(*filter(None, [said, self.attributes_hint()]))
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
@@ -82,8 +82,8 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
         project = project_of(settings).root
         # Beside the project, where npx skills has it too.
         return LibraryPlace(os.path.join(project, AGENTS_SKILLS), os.path.join(project, LOCK_NAME), option)
-    root = expand_home(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
-    root = os.path.abspath(root)
+    chosen = os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0]
+    root = os.path.abspath(expand_home(chosen))
     return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)
 
 

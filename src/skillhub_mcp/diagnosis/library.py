@@ -60,13 +60,10 @@ def check_skills(installation: Installation) -> CheckResult:
     """Return what is served, refused and shadowed."""
     snapshot, policy = installation.view.snapshot, installation.policy()
     refused = len(snapshot.report.refused)
-    if policy is None:
-        # Rules that cannot be read let nothing be served.
-        lost = Names(snapshot).shadowed()
-        counts = SkillCounts(served=0, refused=refused, shadowed=len(lost))
-    else:
-        lost = Names(snapshot, policy).shadowed()
-        counts = count_skills(snapshot, policy)
+    lost = (Names(snapshot) if policy is None else Names(snapshot, policy)).shadowed()
+    # Rules that cannot be read let nothing be served.
+    unserved = SkillCounts(served=0, refused=refused, shadowed=len(lost))
+    counts = unserved if policy is None else count_skills(snapshot, policy)
     elsewhere = sum(one.skills for one in installation.unsearched(snapshot))
     left = elsewhere + refused + counts.filtered + counts.off + counts.denied
     state = f"{plural(counts.served, 'skill')} served"

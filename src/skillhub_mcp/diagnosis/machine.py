@@ -64,12 +64,8 @@ def check_settings(installation: Installation) -> CheckResult:
         except InvalidSetting as error:
             fix = error.hint or "correct it; a server that needs it does not start"
             problems.append(Problem(error.setting, error.message, fix))
-    return CheckResult(
-        problems=problems,
-        warnings=[
-            Problem(one.name, one.problem, "correct the name, or unset it") for one in unknown_settings(os.environ)
-        ],
-    )
+    unknown = [Problem(one.name, one.problem, "correct the name, or unset it") for one in unknown_settings(os.environ)]
+    return CheckResult(problems=problems, warnings=unknown)
 
 
 def check_command(_: Installation) -> CheckResult:

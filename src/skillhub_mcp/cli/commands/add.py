@@ -25,7 +25,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, Candidates, candidates, chosen
-from skillhub_mcp.library.install import install_name, missing_of, prepare, refuse_unusable, restore
+from skillhub_mcp.library.install import Incoming, install_name, missing_of, prepare, refuse_unusable, restore
 from skillhub_mcp.library.sources.opening import absolute, open_source
 from skillhub_mcp.library.sources.source import (
     ALL_SKILLS,
@@ -109,35 +109,26 @@ def add_from(
         usable = [one for one in usable if only is None or install_name(one) in only]
         if not usable:
             raise SkillNotFound(str(source), reason=f"{source} has no skill that is in {place.root}")
-        return _add(args, options, place, source, tree, found, usable)
-
-
-def _add(
-    args: argparse.Namespace,
-    options: Mapping[str, str],
-    place: LibraryPlace,
-    source: SkillSource,
-    tree: Tree,
-    found: Candidates,
-    picked: Sequence[Candidate],
-) -> int:
-    if args.name is not None and len(picked) != 1:
-        raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
-    new_name = None if args.name is None else new_skill_name("--name", args.name, "--name")
-    incoming = [
-        replace(incoming_of(one, tree, source, new_name or install_name(one)), rename=new_name is not None)
-        for one in picked
-    ]
-    left_out = _left_out(found)
-    if not args.json:
-        _note_left_out(left_out)
-    terms = terms_of(args, settings_of(options), replace=args.replace)
-    with scratch_directory("look") as scratch:
-        prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
+        incoming = _incoming(usable, args.name, source, tree)
+        left_out = _left_out(found)
         if not args.json:
-            print_line(_from(source, tree))
-        more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
-        return finish(prepared, place, args, options, more)
+            _note_left_out(left_out)
+        terms = terms_of(args, settings_of(options), replace=args.replace)
+        with scratch_directory("look") as scratch:
+            prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
+            if not args.json:
+                print_line(_from(source, tree))
+            more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
+            return finish(prepared, place, args, options, more)
+
+
+def _incoming(picked: Sequence[Candidate], name: str | None, source: SkillSource, tree: Tree) -> list[Incoming]:
+    if name is None:
+        return [incoming_of(one, tree, source, install_name(one)) for one in picked]
+    if len(picked) != 1:
+        raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
+    new_name = new_skill_name("--name", name, "--name")
+    return [replace(incoming_of(picked[0], tree, source, new_name), rename=True)]
 
 
 def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:

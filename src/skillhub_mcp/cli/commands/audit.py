@@ -63,8 +63,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--reason", "requires --accept")
     rules = chosen_rules(args.select, args.ignore, among=AUDIT_RULES.keys(), command="audit")
     if args.list_rules:
-        _BOOK.print_rules(rules, as_json=args.json)
-        return EXIT_OK
+        return _BOOK.print_rules(rules, as_json=args.json)
     settings = settings_of(options)
     sought = find_targets(args.paths, settings)
     if args.accept or args.revoke:

@@ -17,7 +17,6 @@ _NEXT = (
     "Its first start fetches the libraries that SkillHub needs, about 170 MB."
 )
 
-
 DESCRIPTION = (
     "Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one click. Their own "
     "uv fetches the libraries. The same installation always gives the same bytes."

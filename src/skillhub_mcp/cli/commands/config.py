@@ -62,11 +62,8 @@ def _set(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     setting = BY_NAME.get(args.name)
     if setting is None:
         near = near_setting(args.name)
-        raise InvalidArgument(
-            "NAME",
-            f"{args.name!r} is not a setting",
-            hint=f"did you mean {near}?" if near else "`skillhub config` lists the settings",
-        )
+        hint = f"did you mean {near}?" if near else "`skillhub config` lists the settings"
+        raise InvalidArgument("NAME", f"{args.name!r} is not a setting", hint=hint)
     if args.value is not None:
         read_settings(os.environ, {**options, setting.name: args.value})
     path = None

@@ -76,12 +76,13 @@ def add_arguments(parser: Parser, command: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was done about a plan. `text` is for pasting into the client's file."""
+    """What was done about a plan. `text` is for pasting into the client's file, `where` says the place."""
 
     plan: Plan
     outcome: str
     reason: str = ""
     text: str = ""
+    where: str = ""
     probed: Probed | None = None
 
     @property
@@ -89,11 +90,6 @@ class Outcome:
         """Whether nothing was changed, or the server does not answer."""
         silent = self.probed is not None and not self.probed.answers
         return self.outcome in ("refused", "declined") or silent
-
-    @property
-    def where(self) -> str:
-        """Where the user pastes the entry of a client whose file is not written."""
-        return self.plan.where if isinstance(self.plan, ToPaste) else ""
 
     @property
     def hint(self) -> str:
@@ -288,7 +284,7 @@ def _register(plan: Registration, machine: Machine) -> None:
 def _outcome(plan: Plan, outcome: str) -> Outcome:
     """Return the `outcome` of a plan that changes something; of any other, what there is instead."""
     if isinstance(plan, ToPaste):
-        return Outcome(plan, "printed", text=plan.text)
+        return Outcome(plan, "printed", text=plan.text, where=plan.where)
     return Outcome(plan, outcome if isinstance(plan, FileChange | Registration) else "unchanged")
 
 
@@ -358,11 +354,11 @@ def _lines_of(one: Outcome) -> list[str]:
 
 
 def _answer(probed: Probed, server: Server | None) -> str:
-    is_reached = isinstance(server, HttpServer)
+    by_address = isinstance(server, HttpServer)
     if not probed.answers:
-        return f"{'It cannot be used' if is_reached else 'It does not start'}: {probed.failure}"
-    who = f"SkillHub {probed.version} answers with {plural(len(probed.tools), 'tool')}"
-    return f"{'It is reached' if is_reached else 'It starts'}: {who}."
+        return f"{'It cannot be used' if by_address else 'It does not start'}: {probed.failure}"
+    tools = plural(len(probed.tools), "tool")
+    return f"{'It is reached' if by_address else 'It starts'}: SkillHub {probed.version} answers with {tools}."
 
 
 def _installed(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
@@ -536,9 +532,8 @@ def _environment(typed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]
     for one in map(decode_argument, typed):
         name, equals, value = one.partition("=")
         if not _VARIABLE.fullmatch(name):
-            raise InvalidArgument(
-                "--env", f"{name!r} is not the name of a variable", hint="--env NAME=VALUE, or --env NAME"
-            )
+            reason = f"{name!r} is not the name of a variable"
+            raise InvalidArgument("--env", reason, hint="--env NAME=VALUE, or --env NAME")
         if name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
             _refuse_choice_of_skills(f"--env {name}")
         if equals and looks_secret(name, value):

@@ -32,7 +32,6 @@ _SHOWN_PAIRS = 50
 # The share of a skill's own score from which on another competes with it.
 _LEAST_SHARE = 0.8
 
-
 DESCRIPTION = (
     "Measure search quality on queries with known relevant skills, make queries from a usage log, or list skills that"
     " compete for the same queries."

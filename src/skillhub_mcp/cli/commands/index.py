@@ -45,15 +45,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _forget(args.forget, settings_of(options), dry_run=args.dry_run, as_json=args.json)
     if args.dry_run:
         raise InvalidArgument("--dry-run", "is for --forget", hint="skillhub index --forget ROOT --dry-run")
-    return _index(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
+    return update(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
 
 
-def rebuild(options: Mapping[str, str], *, as_json: bool) -> int:
-    """Rebuild the index and print the report (`skillhub --reindex`)."""
-    return _index(options, SyncDepth.REBUILD, as_json=as_json)
-
-
-def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> int:
+def update(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> int:
+    """Update or rebuild the index and print the report."""
     start = time.perf_counter()
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:

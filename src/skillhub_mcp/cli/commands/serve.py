@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,15 +78,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     Without the command and without `--transport`, `--reindex` only rebuilds and reports.
     """
     from skillhub_mcp.project import directories_in
-    from skillhub_mcp.settings import read_settings, unknown_settings
+    from skillhub_mcp.settings import unknown_settings
 
     if args.reindex and args.transport is None and args.command is None:
-        from skillhub_mcp.cli.commands.index import rebuild
+        from skillhub_mcp.cli.commands.index import update
+        from skillhub_mcp.index.writer import SyncDepth
 
-        return rebuild(options, as_json=args.reindex_json)
-    settings, sources = read_settings(os.environ, options)
-    log_to_stderr(settings.observability.log_level, settings.observability.log_format)
-    _hide_secrets(settings, sources)
+        return update(options, SyncDepth.REBUILD, as_json=args.reindex_json)
+    settings, sources = _apply_settings(options)
     for source in sources:
         if source.problem is not None:
             log.warning("%s", source.note)
@@ -148,12 +147,17 @@ def _log_sandbox(hub: SkillHub) -> None:
         log.info("Commands of skills are confined by %s", sandbox.name)
 
 
-def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:
-    """Hide this process's memory if it has a key or token, or runs programs of others."""
+def _apply_settings(options: Mapping[str, str]) -> tuple[Settings, Sequence[SettingSource]]:
+    """Return the settings; log as they say, and hide this process's memory if it has secrets or runs programs."""
+    from skillhub_mcp.settings import read_settings
+
+    settings, sources = read_settings(os.environ, options)
+    log_to_stderr(settings.observability.log_level, settings.observability.log_format)
     if settings.execution.enable_run or any(source.setting.secret and source.raw for source in sources):
         from skillhub_mcp.environment import hide_memory
 
         hide_memory()
+    return settings, sources
 
 
 def _make_server(
@@ -204,11 +208,8 @@ class _Worker:
         from skillhub_mcp.server.app import make_server
         from skillhub_mcp.server.http.app import make_http_app, make_uvicorn
         from skillhub_mcp.server.http.workers import FIRST_WORKER
-        from skillhub_mcp.settings import read_settings
 
-        settings, sources = read_settings(os.environ, self.options)
-        log_to_stderr(settings.observability.log_level, settings.observability.log_format)
-        _hide_secrets(settings, sources)
+        settings, _ = _apply_settings(self.options)
         metrics = make_metrics(settings, shared=self.shared)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
@@ -222,10 +223,6 @@ class _Worker:
 
 
 def _port(written: str) -> int:
-    try:
-        port = int(written)
-    except ValueError:
-        port = -1
-    if not 0 <= port <= _HIGHEST_PORT:
+    if not (written.isdecimal() and int(written) <= _HIGHEST_PORT):
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 65535")
-    return port
+    return int(written)

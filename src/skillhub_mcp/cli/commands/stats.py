@@ -18,7 +18,6 @@ from skillhub_mcp.usage import Usage, read_usage
 
 _SHOWN = 10
 
-
 DESCRIPTION = (
     "Say which skills were loaded and which never were. Calls are counted on this machine alone, without the texts of "
     "searches; SKILLHUB_USAGE=queries records those too, and off nothing."

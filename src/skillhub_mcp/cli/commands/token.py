@@ -133,9 +133,9 @@ def _names(typed: str | None) -> object:
 
 def _scope(token: Token) -> str:
     visibility = token.visibility
-    more = " and may run commands" if token.may_run else ""
+    scope = "every skill"
     if visibility.names is not None:
-        return f"the skills {', '.join(sorted(visibility.names))}{more}"
-    if visibility.categories is not None:
-        return f"the categories {', '.join(sorted(visibility.categories))}{more}"
-    return f"every skill{more}"
+        scope = f"the skills {', '.join(sorted(visibility.names))}"
+    elif visibility.categories is not None:
+        scope = f"the categories {', '.join(sorted(visibility.categories))}"
+    return f"{scope} and may run commands" if token.may_run else scope

@@ -31,7 +31,6 @@ _STATES = {
     Trust.OWN: "nothing to trust",
 }
 
-
 DESCRIPTION = (
     "Show the skills and rules that a project brings; with DIR or --yes, record that you trust them as they are now. "
     "Until then, and again when a file of them changes, they are found and loaded, but cannot override your own "

@@ -48,8 +48,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
     if args.list_rules:
-        BOOK.print_rules(rules, as_json=args.json)
-        return EXIT_OK
+        return BOOK.print_rules(rules, as_json=args.json)
     sought = find_targets(args.paths, settings_of(options))
     unwritten = _fix(sought.found, rules, args) if args.fix else 0
     results = []
