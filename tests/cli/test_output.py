@@ -20,8 +20,8 @@ from skillhub_mcp.errors import InvalidArgument
 ASCII_LOCALE = {"LC_ALL": "C"}
 
 
-def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], *, stream: str) -> tuple[int, bytes]:
-    """Run a command with its stdout or stderr on a pseudo-terminal; return its code and what the terminal got."""
+def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str]) -> tuple[int, bytes]:
+    """Run a command on a pseudo-terminal; return its code and what stdout showed."""
     pty, fcntl, termios = (
         pytest.importorskip(name, reason="this system has no pseudo-terminals") for name in ("pty", "fcntl", "termios")
     )
@@ -31,9 +31,9 @@ def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], 
     process = subprocess.Popen(
         [*SKILLHUB, *arguments],
         env={**environment, "TERM": "xterm"},
-        stdin=theirs if stream == "stdout" else subprocess.DEVNULL,
-        stdout=theirs if stream == "stdout" else subprocess.DEVNULL,
-        stderr=theirs if stream == "stderr" else subprocess.DEVNULL,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
     )
     os.close(theirs)
     seen = b""
@@ -53,7 +53,7 @@ def test_control_characters_of_a_file_are_escaped_on_a_terminal(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("evil", body="\x1b[2J\x9b31m\rover\x08\u2066 body\n")
-    code, seen = on_a_terminal(["show", "evil", "--file", "SKILL.md"], hub_environment, stream="stdout")
+    code, seen = on_a_terminal(["show", "evil", "--file", "SKILL.md"], hub_environment)
     assert code == 0
     assert b"\\x1b[2J\\x9b31m\\rover" in seen
     assert b"\x1b" not in seen
@@ -61,7 +61,7 @@ def test_control_characters_of_a_file_are_escaped_on_a_terminal(
 
 def test_a_binary_file_is_not_printed_on_a_terminal(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("one", files={"a.bin": bytes(range(256))})
-    assert on_a_terminal(["show", "one", "--file", "a.bin"], hub_environment, stream="stdout") == (2, b"")
+    assert on_a_terminal(["show", "one", "--file", "a.bin"], hub_environment) == (2, b"")
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
     long = "議事録を作成する。" * 20
     write_skill("minutes", long)
     write_skill("people", "For people.", extra='disable-model-invocation: "true"')
-    code, seen = on_a_terminal(["list"], {**hub_environment, "NO_COLOR": "1"}, stream="stdout")
+    code, seen = on_a_terminal(["list"], {**hub_environment, "NO_COLOR": "1"})
     head, minutes, people, _, counts = seen.decode().splitlines()
     assert (code, head.split()) == (0, ["skill", "source", "description"])
     assert width(minutes) <= 80
