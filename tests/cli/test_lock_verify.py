@@ -71,7 +71,7 @@ def test_a_difference_is_reported_with_the_command_that_restores_unless_edits_ar
     missing = skillhub("verify")
     assert (missing.code, missing.err) == (1, "\n`skillhub add --frozen` brings back what the lock says\n")
     assert skillhub("add", "--frozen").code == 0
-    script.write_text("echo edited\n")
+    script.write_text("echo mine\n")
     skillhub("lock", "one")
     script.write_text("echo again\n")
     assert skillhub("verify").err == f"\n{lock}\n"
