@@ -53,7 +53,6 @@ from skillhub_mcp.usage import UsageLog
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.diagnosis.installation import Installation
-    from skillhub_mcp.embedders import Embedder
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.store.publish import LibraryToStore
     from skillhub_mcp.store.replica import Replica
@@ -249,19 +248,14 @@ def choose_embedder(settings: Settings) -> Embedder | None:
 
 def choose_reranker(settings: Settings) -> Reranker | None:
     """Return the reranker that `settings` choose, or None. Imports no SDK, loads no model and sends no request."""
-    chosen, provider = settings.search, settings.embedding
+    chosen, api = settings.search, settings.embedding
     if chosen.rerank == "local":
         from skillhub_mcp.search.rerankers.local import LocalReranker  # loaded only if it is used
 
         return LocalReranker(local_path(chosen.rerank_model))
-    if chosen.rerank == "0" or provider.provider not in ("openai", "gemini"):
+    if chosen.rerank == "0" or api.provider not in ("openai", "gemini"):
         return None
-    return make_reranker(
-        provider.provider,
-        model=chosen.rerank_model or None,
-        api_key=provider.api_key,
-        base_url=provider.base_url or None,
-    )
+    return make_reranker(api.provider, model=chosen.rerank_model, api_key=api.api_key, base_url=api.base_url or None)
 
 
 def publication_target(settings: Settings, target: str) -> Target:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -63,15 +62,11 @@ def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[Unsearche
     """Return the places with skills outside the roots; the examples only if no skill is served and no root is set."""
     if settings.replica.read_only:
         return ()
-    chosen = settings.skills.dirs_given or settings.skills.roots_given
-    return tuple(
-        one
-        for one in surroundings_of(settings).survey(snapshot.report.roots)[1]
-        # What a client switched off is not missing.
-        if one.skills
-        and not one.place.off
-        and (one.place.source is not Source.BUILTIN or not (snapshot.everything or chosen))
-    )
+    examples = not (snapshot.everything or settings.skills.dirs_given or settings.skills.roots_given)
+    found = surroundings_of(settings).survey(snapshot.report.roots)[1]
+    # What a client switched off is not missing.
+    missing = [one for one in found if one.skills and not one.place.off]
+    return tuple(one for one in missing if examples or one.place.source is not Source.BUILTIN)
 
 
 def unsearched_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
@@ -163,13 +158,5 @@ def mirror_directory(settings: Settings) -> str:
 
 def beside_index(settings: Settings, name: str) -> str:
     """Return the path of a file or directory beside the index."""
-    if settings.replica.read_only:
-        return os.path.join(mirror_directory(settings), name)
-    return os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), name)
-
-
-def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None:
-    """Drop the cached audits of forgotten directories. Raises OSError."""
-    from skillhub_mcp.auditing.kept import KEPT_FILE, KeptFile
-
-    KeptFile(beside_index(settings, KEPT_FILE)).forget(is_forgotten)
+    directory = mirror_directory(settings) if settings.replica.read_only else os.path.dirname(settings.index.db_path)
+    return os.path.join(directory, name)

@@ -173,11 +173,6 @@ def may_be_sent(settings: Settings) -> Callable[[Skill], bool]:
 
 def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:
     """Add a rule that allows `act` as the user agreed to it, for these files. Raises PolicyUnreadable."""
-    rule = PermissionRule(
-        rule_tool(act),
-        agreed.rule_name,
-        agreed.digest or None,
-        network=agreed.network,
-        packages=bool(agreed.packages),
-    )
+    tool, digest = rule_tool(act), agreed.digest or None
+    rule = PermissionRule(tool, agreed.rule_name, digest, network=agreed.network, packages=bool(agreed.packages))
     add_rule(rule_files("").own.path, "allow", rule)

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from annotated_types import Ge, Le
@@ -237,19 +238,21 @@ def _check_requirements(settings: Settings) -> None:
         reason = f"requires the provider openai or gemini, but EMBEDDING_PROVIDER is {provider}"
         hint = "set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK to 0 or local"
         raise InvalidSetting("SEARCH_RERANK", "1", reason, hint=hint)
-    for needed, setting, value, name, directory in (
-        (provider == "onnx", "EMBEDDING_PROVIDER", provider, "EMBEDDING_MODEL", embedding.model),
-        (search.rerank == "local", "SEARCH_RERANK", search.rerank, "SEARCH_RERANK_MODEL", search.rerank_model),
-    ):
-        if not needed:
-            continue
-        if not directory:
-            hint = f"set {name} to the directory of a model, with tokenizer.json and model.onnx"
-            raise InvalidSetting(setting, value, f"requires {name}, which is not set", hint=hint)
-        try:
-            local_path(directory)
-        except ValueError as error:
-            raise InvalidSetting(name, directory, str(error)) from error
+    if provider == "onnx":
+        _check_model("EMBEDDING_PROVIDER", provider, "EMBEDDING_MODEL", embedding.model)
+    if search.rerank == "local":
+        _check_model("SEARCH_RERANK", search.rerank, "SEARCH_RERANK_MODEL", search.rerank_model)
+
+
+def _check_model(setting: str, value: str, name: str, directory: str) -> None:
+    """Raise InvalidSetting unless the setting `name`, which `setting` requires, names a local directory."""
+    if not directory:
+        hint = f"set {name} to the directory of a model, with tokenizer.json and model.onnx"
+        raise InvalidSetting(setting, value, f"requires {name}, which is not set", hint=hint)
+    try:
+        local_path(directory)
+    except ValueError as error:
+        raise InvalidSetting(name, directory, str(error)) from error
 
 
 def _project_file(cwd: str, root: str, markers: tuple[str, ...]) -> str:
@@ -294,10 +297,8 @@ def write_setting(name: str, value: str | None) -> str:
     path = expand_home(_OWN_FILE)
     _read_file(path)
     make_private_directory(os.path.dirname(path))
-    document = tomlkit.document()
-    if os.path.exists(path):
-        with open(path, encoding="utf-8-sig") as file:
-            document = tomlkit.parse(file.read())
+    text = Path(path).read_text("utf-8-sig") if os.path.exists(path) else ""
+    document = tomlkit.parse(text)
     if value is not None:
         document[name] = value
     else:

@@ -12,8 +12,6 @@ from pydantic import AnyHttpUrl, BeforeValidator, TypeAdapter, ValidationError
 
 from skillhub_mcp.environment import expand_home
 
-_TRUE = ("1", "true", "yes", "on")
-_FALSE = ("0", "false", "no", "off")
 _URL = TypeAdapter(AnyHttpUrl)
 # A name in percent signs is longer than a byte of a URL that is written that way.
 _VARIABLE = re.compile(r"\$\{[^$}]*\}|%[A-Za-z_][A-Za-z0-9_]{2,}%")
@@ -49,7 +47,7 @@ def local_path(text: str) -> str:
 
 def _switch_word(text: str) -> str:
     word = text.strip().lower()
-    return "1" if word in _TRUE else "0" if word in _FALSE else word
+    return "1" if word in ("true", "yes", "on") else "0" if word in ("false", "no", "off") else word
 
 
 def _database(text: str) -> str:
@@ -154,9 +152,8 @@ def _source_tokens(text: str) -> Mapping[str, str]:
     return tokens
 
 
-LOWER = BeforeValidator(lambda text: text.strip().lower())
 T = TypeVar("T")
-Word = Annotated[T, LOWER]
+Word = Annotated[T, BeforeValidator(lambda text: text.strip().lower())]
 Switch = Word[bool]
 SWITCH_WORD = BeforeValidator(_switch_word)
 Directories = Annotated[tuple[str, ...], BeforeValidator(_directories)]

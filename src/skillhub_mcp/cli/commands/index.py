@@ -12,7 +12,7 @@ from typing import Any
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import index_writer
-from skillhub_mcp.bootstrap.library import forget_kept
+from skillhub_mcp.bootstrap.library import beside_index
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
@@ -148,10 +148,13 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
     chosen = roots_to_forget(typed, roots)
     forgotten = bool(chosen) and not dry_run
     if forgotten:
+        from skillhub_mcp.auditing.kept import KEPT_FILE, KeptFile
+
         names, staying = [one.path for one in chosen], [one.path for one in roots if one not in chosen]
         # The caches beside the index go first: if this is stopped in between, the roots can still be forgotten.
         try:
-            forget_kept(settings, partial(is_forgotten, forgotten=names, staying=staying))
+            audits = KeptFile(beside_index(settings, KEPT_FILE))
+            audits.forget(partial(is_forgotten, forgotten=names, staying=staying))
         except OSError as error:
             raise IndexUnavailable(
                 f"The caches beside the index at {settings.index.db_path} cannot be written: {error.strerror or error}",
