@@ -189,11 +189,6 @@ def test_windows_line_ends_do_not_reach_the_values() -> None:
 # Encodings
 
 
-def test_a_byte_order_mark_is_ignored() -> None:
-    document = parse(b"\xef\xbb\xbf---\nname: a\n---\nbody")
-    assert (document.values, document.body, document.diagnostics) == ({"name": "a"}, "body", ())
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_with_its_mark_is_read_and_reported(encoding: str) -> None:
     text = "---\nname: a\ndescription: é日本\n---\nbödy\n"
@@ -272,29 +267,6 @@ def test_unreadable_yaml_is_refused_at_its_line(header: str, line: int) -> None:
 
 
 # Repair
-
-
-@pytest.mark.parametrize(
-    ("header", "description", "line"),
-    [
-        ("name: a\ndescription: Use this: now\nlicense: MIT", "Use this: now", 3),
-        ("name: a\ndescription: it's: 'quoted' # kept\nlicense: MIT", "it's: 'quoted' # kept", 3),
-        ("name: a\ndescription: first\n  then: this\nlicense: MIT", "first then: this", 4),
-        ("name: a\ndescription: @handle does it\nlicense: MIT", "@handle does it", 3),
-        ("name: a\ndescription: `code` does it\nlicense: MIT", "`code` does it", 3),
-        ("name: a\ndescription: *bold* text\nlicense: MIT", "*bold* text", 3),
-        ("name: a\ndescription: %percent\nlicense: MIT", "%percent", 3),
-        ("name: a\ndescription: - a: b\nlicense: MIT", "- a: b", 3),
-        ("name: a\ndescription: a bell \x07 rings\nlicense: MIT", "a bell   rings", 3),
-        ("name: a\ndescription: one\u2028two\nlicense: MIT", "one\u2028two", 3),
-    ],
-)
-def test_a_plain_value_that_yaml_refuses_is_quoted_and_noted(header: str, description: str, line: int) -> None:
-    document = parse(with_header(header))
-    assert document.values == {"name": "a", "description": description, "license": "MIT"}
-    ((rule, found_line),) = violations(document)
-    assert rule == "yaml-repaired"
-    assert found_line in (line, line + 1)
 
 
 def test_lines_are_right_after_a_repair() -> None:

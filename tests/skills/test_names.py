@@ -28,7 +28,9 @@ def test_other_names_stay_distinct(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("name", "alias"),
     [
-        ("pdf", "pdf"),
+        ("pdf-2", "pdf-2"),
+        ("データ", "データ"),
+        ("привет-мир", "привет-мир"),
         ("Chat with PDF", "chat-with-pdf"),
         ("--a__b--", "a-b"),
         ("!!!", ""),
@@ -73,12 +75,6 @@ NAMES = ["pdf", "pdf-forms", "chat-with-pdf", "code-review", "code-reviewer", "�
 )
 def test_the_nearest_name_comes_first(wanted: str, first: str) -> None:
     assert near_names(wanted, NAMES)[0] == first
-
-
-@pytest.mark.parametrize("name", ["a", "pdf-2", "データ", "0", "a" * 64, "привет-мир"])
-def test_a_valid_name_is_its_own_alias(name: str) -> None:
-    assert is_specified_name(name)
-    assert safe_alias(name) == name
 
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a--b", "a b", "a.b", "a" * 65, "e\u0301", "🧪"])

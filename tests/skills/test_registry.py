@@ -434,29 +434,6 @@ def assert_same_as_rebuilt(registry: Registry) -> None:
 
 
 @pytest.mark.acceptance("S3-25")
-def test_a_refresh_finds_new_changed_and_deleted_skills(
-    library: Registry, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("new")
-    write_skill("one", "Other words.")
-    shutil.rmtree(skills_dir / "two")
-    index = library.refresh_index()
-    assert names(index) == ["inner", "new", "one"]
-    assert index.skills[2].description == "Other words."
-    assert_same_as_rebuilt(library)
-
-
-@pytest.mark.acceptance("S3-25", "S3-38")
-def test_a_refresh_opens_only_changed_files(
-    library: Registry, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("one", "Other words.")
-    opened = watch_opens(monkeypatch)
-    assert library.refresh_index().skills[1].description == "Other words."
-    assert opened == ["SKILL.md"]
-
-
-@pytest.mark.acceptance("S3-25")
 @pytest.mark.parametrize("named", ["one", "one/SKILL.md", "one/references/deep/file.md", "one/../one"])
 def test_a_change_within_a_skill_rereads_only_that_skill(
     named: str, library: Registry, write_skill: SkillWriter, skills_dir: Path

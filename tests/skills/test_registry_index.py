@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +12,9 @@ from tests.judges import Offering
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import (
-    IndexEntry,
     RegistryIndex,
     ScannedRoot,
     build_registry_index,
-    to_index_entry,
 )
 from skillhub_mcp.skills.roots import Source, distinct_roots
 from skillhub_mcp.skills.scanner import scan
@@ -57,21 +53,6 @@ def summary(index: RegistryIndex) -> list[tuple[str, str]]:
     return [(entry.name, entry.meta.version or "") for entry in index.skills]
 
 
-@pytest.mark.acceptance("S3-3", "S3-35")
-def test_an_index_has_the_winners_by_name_and_every_conflict(two_roots: Snapshot) -> None:
-    index = build_registry_index(Names(two_roots))
-    assert summary(index) == [("other", "4"), ("own", "1"), ("same", "0")]
-    winner = index.skills[-1]
-    assert [(lost.name, lost.winner, lost.reason) for lost in index.report.conflicts] == [
-        ("same", winner, "the winner's root comes first")
-    ] * 2
-    overridden = [lost.overridden for lost in index.report.conflicts]
-    assert [(os.path.basename(one.path), one.source, one.meta.version) for one in overridden] == [
-        ("earlier", Source.HUB, "3"),
-        ("later", Source.HUB, "2"),
-    ]
-
-
 @pytest.mark.acceptance("S3-33", "S3-34", "S3-36")
 def test_the_report_counts_found_skills_and_their_outcome_by_root(two_roots: Snapshot) -> None:
     report = build_registry_index(Names(two_roots)).report
@@ -96,27 +77,6 @@ def test_forbidden_skills_are_in_no_entry_count_or_conflict(two_roots: Snapshot)
     assert (index.report.valid, index.report.conflicts) == (2, ())
     of_hub = build_registry_index(Names(two_roots, Offering(lambda skill: skill.name == "same")), source=Source.HUB)
     assert summary(of_hub) == [("same", "2")]
-
-
-@pytest.mark.acceptance("S3-27")
-def test_an_index_of_a_snapshot_is_plain_frozen_values(two_roots: Snapshot) -> None:
-    index = build_registry_index(Names(two_roots))
-    assert index == build_registry_index(Names(two_roots))
-    assert hash(index.skills) == hash(build_registry_index(Names(two_roots)).skills)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        index.skills[0].name = "x"  # type: ignore[misc]  # that it is frozen is what is tried
-    # The refresh function is not part of the value.
-    assert dataclasses.replace(index, refresh=lambda _: index) == index
-    assert "again" not in repr(index)
-
-
-@pytest.mark.acceptance("S3-3", "S3-38")
-def test_an_entry_has_only_the_documented_fields(two_roots: Snapshot) -> None:
-    entry = to_index_entry(two_roots.skills[0], Source.HUB)
-    fields = [field.name for field in dataclasses.fields(IndexEntry)]
-    assert fields == ["name", "description", "source", "path", "controls", "meta", "diagnostics"]
-    assert os.path.isabs(entry.path)
-    assert os.path.basename(entry.path) == "other"
 
 
 def test_a_name_with_a_source_prefix_is_first_found_by_its_full_name(tmp_path: Path, write_skill: SkillWriter) -> None:

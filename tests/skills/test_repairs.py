@@ -46,6 +46,13 @@ QUOTING = {
     "not-indented": ("Use for: planning\nand more.", "Use for: planning and more."),
     "hash-over-lines": ("Posts to #general\n  when done.", "Posts to #general when done."),
     "alias": ("*bold* claims", "*bold* claims"),
+    "at-sign": ("@handle does it", "@handle does it"),
+    "backtick": ("`code` does it", "`code` does it"),
+    "percent": ("%percent", "%percent"),
+    "hyphen": ("- a: b", "- a: b"),
+    "colon-over-lines": ("first\n  then: this", "first then: this"),
+    "bell": ("a bell \x07 rings", "a bell   rings"),
+    "line-separator": ("one\u2028two", "one\u2028two"),
 }
 
 OPTIONAL = {
@@ -150,22 +157,6 @@ def test_tabs_odd_blanks_and_indentation_do_not_cost_the_skill(text: str) -> Non
     values = dict(parse(text.encode()).values or {})
     values.pop("x", None)
     assert values == {"name": "planner", "description": "Plans a week."}
-
-
-def test_old_mac_line_ends_are_read_and_reported() -> None:
-    document = parse(PLAIN.replace("\n", "\r").encode())
-    assert document.values == {"name": "planner", "description": "Plans a week."}
-    assert document.body == "Body.\n"
-    assert [found.rule for found in document.diagnostics] == ["file-line-ends"]
-
-
-@pytest.mark.parametrize("codec", ["latin-1", "cp1252", "utf-16-le"])
-def test_another_encoding_is_refused_with_a_conversion_command(codec: str) -> None:
-    document = parse(skill("Plant Übungen.").encode(codec))
-    assert document.values is None
-    (found,) = document.diagnostics
-    assert found.rule in ("file-encoding-unknown", "file-binary")
-    assert "iconv" in found.hint or found.rule == "file-binary"
 
 
 FIXED = [

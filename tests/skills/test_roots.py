@@ -176,9 +176,7 @@ def test_skills_above_the_nearest_marker_are_not_found(
     assert walk.problems == ()
 
 
-def test_recorded_directories_come_last_and_only_the_hubs_must_exist(
-    tmp_path: Path,
-) -> None:
+def test_recorded_directories_come_last_and_only_the_hubs_must_exist(tmp_path: Path) -> None:
     code, home = str(tmp_path / "code"), str(tmp_path / "home")
 
     def chosen(*places: str) -> list[tuple[str, str, bool, bool]]:

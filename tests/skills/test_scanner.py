@@ -114,18 +114,6 @@ def test_a_new_mtime_with_other_content_is_a_change(
     assert second.snapshot.digest != first.snapshot.digest
 
 
-def test_new_and_deleted_skills_are_changes(look: Looker, old: SkillWriter) -> None:
-    old("a")
-    one = look()
-    b = old("b")
-    two = look(memory=one.memory)
-    assert (two.opened, two.changed, names(two)) == (1, True, ["a", "b"])
-    shutil.rmtree(b)
-    three = look(memory=two.memory)
-    assert (three.opened, three.changed, names(three)) == (0, True, ["a"])
-    assert three.snapshot.digest == one.snapshot.digest
-
-
 def test_a_broken_file_stays_broken_until_it_changes(look: Looker, old: SkillWriter, write_skill: SkillWriter) -> None:
     old("a", frontmatter="name: 'open")
     first = look()
@@ -158,23 +146,6 @@ def test_loading_is_lenient_by_default(look: Looker, write_skill: SkillWriter) -
         strict
     )
     assert [skill.name for skill in scan_from_cache(roots, memory=strict.memory).skills] == names(lenient)
-
-
-def test_a_skill_file_may_be_a_link_only_within_the_skill(
-    look: Looker, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    inside = write_skill("inside")
-    (inside / "SKILL.md").rename(inside / "real.md")
-    (inside / "SKILL.md").symlink_to("real.md")
-    outside = write_skill("outside")
-    (outside / "SKILL.md").rename(tmp_path / "secret.md")
-    (outside / "SKILL.md").symlink_to(tmp_path / "secret.md")
-    neighbour = write_skill("neighbour")
-    (neighbour / "SKILL.md").unlink()
-    (neighbour / "SKILL.md").symlink_to("../inside/real.md")
-    seen = look()
-    assert names(seen) == ["inside"]
-    assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
 
 
 # Documents

@@ -103,18 +103,6 @@ def test_only_byte_identical_files_are_copies(
     assert lost.why is why
 
 
-def test_shadowed_skills_are_indexed_but_not_served(look: Looker, write_skill: SkillWriter) -> None:
-    for directory in ("a", "b"):
-        write_skill("same", directory=directory)
-    snapshot = look().snapshot
-    (lost,) = Names(snapshot).shadowed()
-    assert len(snapshot.skills) == 1
-    assert {skill.directory for skill in snapshot.everything} == {lost.skill.directory, lost.winner.directory}
-    assert snapshot.by_directory(lost.winner.directory) is lost.winner
-    assert snapshot.by_directory(lost.skill.directory) is lost.skill
-    assert lost.skill not in snapshot.skills
-
-
 def test_a_refused_skill_shadows_no_other(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     write_skill("same", root=one, directory="broken", frontmatter="name: same")
