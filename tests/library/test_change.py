@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from tests.library.roots import (
     changed,
     install,
     left_behind,
-    lock_text,
     locked,
     prepared,
     skills_in,
@@ -254,13 +252,6 @@ class TestObstacles:
                 pass
         assert not (tmp_path / "not-mounted").exists()
 
-    def test_a_skill_that_is_a_mount_point_is_left_alone(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        before = state_of(root)
-        failing(monkeypatch, 3, OSError(errno.EXDEV, os.strerror(errno.EXDEV), "replaced"))
-        with pytest.raises(LibraryUnwritable, match="cross-device"):
-            changed(root)
-        assert state_of(root) == before
-
 
 def test_a_failing_disk_during_a_rollback_is_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, 3, OSError(errno.EIO, os.strerror(errno.EIO)), only=False)
@@ -268,10 +259,3 @@ def test_a_failing_disk_during_a_rollback_is_reported(root: Path, monkeypatch: p
         changed(root)
     assert "nothing was changed" not in caught.value.message
     assert "skillhub verify" in str(caught.value.hint)
-
-
-def test_the_lock_is_written_byte_for_byte(root: Path) -> None:
-    text = lock_text({}) + "  \n"
-    with changing(os.fspath(root)) as one:
-        one.commit({}, ["gone"], lock_path=os.fspath(root / LOCK), lock_text=text)
-    assert hashlib.sha256((root / LOCK).read_bytes()).digest() == hashlib.sha256(text.encode()).digest()

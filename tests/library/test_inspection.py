@@ -34,11 +34,6 @@ def test_capabilities_are_scripts_executables_hosts_and_tools(tmp_path: Path) ->
     assert look.powers.beyond(Capabilities(hosts=frozenset({"a.example"}))).hosts == {"b.example"}
 
 
-def test_validation_problems_are_part_of_the_inspection(tmp_path: Path) -> None:
-    (tmp_path / "SKILL.md").write_text("---\nname: Other Name\n---\nx\n")
-    assert "description-missing" in {one.rule for one in look_at(str(tmp_path), "pdf").problems}
-
-
 @pytest.mark.parametrize(
     ("text", "hosts"),
     [

@@ -99,10 +99,6 @@ def test_a_missing_file_cannot_be_read(tree: Tree, path: str) -> None:
         list(tree.read(path))
 
 
-def test_a_tree_without_a_commit_has_no_ids(tree: Tree) -> None:
-    assert len(tree.commit) in (0, 40, 64)
-
-
 def test_a_skill_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     unpacked = unpack_skill(tree, "skills/pdf", str(tmp_path / "new"))

@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 SKILL = b"---\nname: pdf\ndescription: Reads PDF files.\n---\n# PDF\n"
@@ -170,8 +170,3 @@ def _pax_record(key: bytes, value: bytes) -> bytes:
     while len(str(length)) + len(rest) != length:
         length += 1
     return str(length).encode() + rest
-
-
-def renamed(entry: TarEntry, name: bytes) -> TarEntry:
-    """The same entry under another name."""
-    return replace(entry, name=name)

@@ -11,12 +11,20 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from tests.library.sources.repositories import ENVIRONMENT, Repository, needs_git
+from tests.library.sources.repositories import ENVIRONMENT, needs_git
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.library.sources.git import GitOptions, GitRepository, find_git, git_environment, last_line
 
 OPTIONS = GitOptions(environment=ENVIRONMENT, timeout_seconds=60.0)
+
+
+def planted_git(directory: Path, program: str) -> str:
+    """Write a Python program as `git` to a directory, and return a PATH that starts there."""
+    git = directory / "git"
+    git.write_text(f"#!{sys.executable}\n{program}", encoding="utf-8")
+    git.chmod(0o755)
+    return f"{directory}{os.pathsep}{ENVIRONMENT['PATH']}"
 
 
 def test_git_uses_the_users_settings_and_never_prompts() -> None:
@@ -119,12 +127,7 @@ def test_git_errors_are_shown_without_passwords(messages: str, reported: str) ->
     ],
 )
 def test_denied_access_and_unreachable_hosts_are_reported_with_a_fix(tmp_path: Path, said: str, fix: str) -> None:
-    failing = tmp_path / "git"
-    failing.write_text(
-        f"#!{sys.executable}\nimport sys\n\nprint({said!r}, file=sys.stderr)\nsys.exit(128)\n", encoding="utf-8"
-    )
-    failing.chmod(0o755)
-    path = os.pathsep.join((str(tmp_path), ENVIRONMENT["PATH"]))
+    path = planted_git(tmp_path, f"import sys\nprint({said!r}, file=sys.stderr)\nsys.exit(128)\n")
     repository = GitRepository("https://h/x.git", "it", GitOptions({"PATH": path}, 60.0))
     with pytest.raises(SourceUnreachable) as refused:
         repository.list_refs(("HEAD",))
@@ -132,29 +135,14 @@ def test_denied_access_and_unreachable_hosts_are_reported_with_a_fix(tmp_path: P
     assert fix in str(refused.value.hint)
 
 
-def test_a_repository_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    large = Repository(tmp_path / "large")
-    large.commit({"large": os.urandom(200_000)})
-    repository = GitRepository(large.url, "it", GitOptions(ENVIRONMENT, 60.0, max_bytes=100_000))
-    repository.initialise()
-    with pytest.raises(SourceUnreachable, match="more than 100,000 bytes"):
-        repository.fetch("refs/heads/main")
-    repository.close()
-    assert not Path(repository.directory).exists()
-
-
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 def test_an_endless_repository_is_stopped_at_the_limit(tmp_path: Path) -> None:
-    endless = tmp_path / "bin" / "git"
-    endless.parent.mkdir()
-    endless.write_text(
-        f"#!{sys.executable}\nimport os, time\n\nos.makedirs('repository/objects', exist_ok=True)\n"
+    path = planted_git(
+        tmp_path,
+        "import os, time\nos.makedirs('repository/objects', exist_ok=True)\n"
         "while True:\n    with open('repository/objects/pack', 'ab') as pack:\n        pack.write(bytes(100_000))\n"
         "    time.sleep(0.01)\n",
-        encoding="utf-8",
     )
-    endless.chmod(0o755)
-    path = f"{endless.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
     repository = GitRepository("file:///x", "it", GitOptions({"PATH": path}, 60.0, max_bytes=500_000))
     with pytest.raises(SourceUnreachable, match="more than 500,000 bytes"):
         repository.fetch("refs/heads/main")
@@ -203,10 +191,8 @@ def test_git_does_not_follow_redirects(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 def test_git_is_stopped_after_its_timeout(tmp_path: Path) -> None:
-    slow = tmp_path / "git"
-    slow.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n", encoding="utf-8")
-    slow.chmod(0o755)
-    repository = GitRepository("file:///x", "it", GitOptions({"PATH": str(tmp_path)}, 0.2))
+    path = planted_git(tmp_path, "import time\ntime.sleep(60)\n")
+    repository = GitRepository("file:///x", "it", GitOptions({"PATH": path}, 0.2))
     with pytest.raises(SourceUnreachable, match="took longer than"):
         repository.list_refs(("HEAD",))
     repository.close()

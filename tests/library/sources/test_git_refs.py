@@ -84,11 +84,6 @@ def test_a_branch_and_a_tag_with_one_name_are_ambiguous() -> None:
     assert "#refs/heads/both or #refs/tags/both" in str(two.value.hint)
 
 
-def test_a_repository_without_commits_is_reported() -> None:
-    with pytest.raises(SourceUnreachable, match="no commit yet"):
-        ref_of(parse_source("o/r"), {})
-
-
 def test_only_the_needed_refs_are_requested() -> None:
     assert asked_for(parse_source("o/r")) == ("HEAD",)
     assert asked_for(parse_source("o/r#v1")) == ("refs/heads/*", "refs/tags/*")

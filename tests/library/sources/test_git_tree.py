@@ -78,21 +78,6 @@ def test_entries_have_kinds_sizes_and_modes_before_any_file_is_read(upstream: Re
         assert not tree.ref.is_pinned
 
 
-def test_files_are_read_as_committed_while_another_is_half_read(upstream: Repository) -> None:
-    with opened(upstream.url) as tree:
-        half = tree.read("large")
-        begin = next(half)
-        assert content(tree, "skills/pdf/SKILL.md") == PDF.encode()
-        assert content(tree, "empty") == b""
-        assert content(tree, "large") == b"0123456789" * 50_000
-        assert begin + b"".join(half) == b"0123456789" * 50_000
-        left = tree.read("large")
-        assert next(left)
-        assert content(tree, "skills/pdf/run.sh") == b"echo hello\n"
-        with pytest.raises(SourceUnreachable, match="has no file"):
-            tree.read("nowhere")
-
-
 def test_nothing_of_a_repository_is_checked_out_or_run(upstream: Repository, tmp_path: Path) -> None:
     """Neither the user's hook template nor a filter that the repository names is run."""
     ran = tmp_path / "ran"
@@ -179,7 +164,6 @@ def test_sha256_repositories_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fragment", "reason", "near"),
     [
-        ("v3", "has no branch and no tag 'v3'", set()),
         ("feature/y", "has no branch and no tag", {"feature/x"}),
         (":pdf", "has no directory 'pdf'", {"skills/pdf"}),
         (":skils/pdf", "has no directory", {"skills/pdf"}),

@@ -9,7 +9,6 @@ from skillhub_mcp.library.sources.source import (
     SkillSource,
     SourceKind,
     as_ref,
-    is_commit,
     parse_source,
     refuse_directory,
 )
@@ -299,10 +298,3 @@ def test_a_repository_name_that_is_also_a_path_is_refused() -> None:
         assert repository in refused.value.hint
     for typed in ("o/other", "./o/r", "github:o/r", "o/x.zip", "https://github.com/o/r", "word"):
         refuse_directory(typed, here.__contains__)
-
-
-def test_only_a_full_id_is_a_commit() -> None:
-    assert is_commit(COMMIT)
-    assert is_commit("a" * 64)
-    assert not is_commit(COMMIT[:12])
-    assert not is_commit("main")

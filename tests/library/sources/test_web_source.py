@@ -96,13 +96,6 @@ def test_an_artifact_with_a_wrong_digest_refuses_the_whole_source(site: LyingSit
     assert os.listdir(tempfile.gettempdir()) == []
 
 
-def test_a_truncated_artifact_refuses_the_whole_source(site: LyingSite) -> None:
-    publish(site, {"pdf-forms": SKILL})
-    site.answers["/.well-known/agent-skills/pdf-forms"] = torn(SKILL, missing=1)
-    with pytest.raises(SourceUnreachable, match="incomplete"):
-        opened(site)
-
-
 def test_an_index_cannot_redirect_to_private_addresses(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL}, url="file:///tmp/x")
     with pytest.raises(SourceUnreachable, match="lists no skill"):
