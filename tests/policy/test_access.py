@@ -136,23 +136,13 @@ def test_a_denied_tool_cannot_be_called() -> None:
     policy.check_tool("skill_load")
 
 
-def test_a_directory_switches_off_one_of_two_namesakes(
-    write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
-) -> None:
-    write_skill("alpha")
-    write_skill("alpha", "Another.", root=tmp_path / "other")
-    one, other = Registry([str(skills_dir), str(tmp_path / "other")]).snapshot.everything
-    policy = Policy(Visibility(), choices=NO_CHOICES.switched(one.directory, on=False))
-    assert [policy.availability(skill) for skill in (one, other)] == [Availability.OFF, Availability.ON]
-
-
 def test_a_shell_command_counts_as_consent_but_does_not_override_a_denial(skill: Skill) -> None:
     replace(with_rules(), asks=False).check(skill, Action.RUN)
     with pytest.raises(PermissionDenied):
         replace(with_rules(deny=(PermissionRule("skill_load"),)), asks=False).check(skill, Action.LOAD)
 
 
-def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
+def two_projects(tmp_path: Path) -> Access:
     """Access in project `one` of two, whose rules are in their directories; the user's are in `own.json`."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -162,7 +152,7 @@ def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
         project=lambda: str(tmp_path / "one"),
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=lambda root: RuleFiles(own, project_rules_file(f"{root}/r.json", root=root)),
-        asks=asks,
+        asks=True,
     )
 
 
@@ -184,31 +174,6 @@ def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, ski
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match=r"Your permissions\.json cannot be used"):
         access.now()
-
-
-@pytest.mark.parametrize("asks", [True, False])
-def test_consent_is_required_only_if_the_access_asks(tmp_path: Path, skill: Skill, asks: bool) -> None:
-    (tmp_path / "own.json").write_text('{"permissions": {}}', encoding="utf-8")
-    policy = two_projects(tmp_path, asks=asks).now()
-    if asks:
-        with pytest.raises(ConfirmationRequired):
-            policy.check(skill, Action.LOAD)
-    else:
-        policy.check(skill, Action.LOAD)
-
-
-def test_project_rules_do_not_replace_the_users(tmp_path: Path, skill: Skill) -> None:
-    own, its = tmp_path / "own.json", tmp_path / "its.json"
-    files = RuleFiles(rules_file(str(own)), project_rules_file(str(its), root=str(tmp_path)))
-
-    def decided() -> Decision:
-        return files.read()[0].decide(Action.LOAD, (skill.alias,))
-
-    assert decided() is Decision.ALLOW
-    its.write_text('{"permissions": {"allow": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    assert (decided(), files.own.read()) == (Decision.ALLOW, None)
-    own.write_text('{"permissions": {}}', encoding="utf-8")
-    assert (decided(), files.own.read()) == (Decision.CONFIRM, Rules())
 
 
 @pytest.mark.parametrize("trust", [Trust.AGREED, Trust.AWAITED, Trust.CHANGED])

@@ -98,11 +98,6 @@ def test_an_alias_switches_a_skill_with_an_unspecified_name() -> None:
     assert is_on(off, "PDF")
 
 
-def test_other_names_of_a_skill_are_folded() -> None:
-    off = NO_CHOICES.switched("pdf tools", on=False)
-    assert off.switched("pdf-tools", also=("PDF  Tools",), on=True) == NO_CHOICES
-
-
 def test_written_choices_are_read_back() -> None:
     choices = NO_CHOICES.switched("日本語", on=False).switched("/a b", on=True, project="/repo é")
     assert parse_choices(choices_text(choices)) == choices

@@ -25,6 +25,7 @@ from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, TOOLS, Action
 LOAD_A = PermissionRule("skill_load", "a")
 LOAD_B = PermissionRule("skill_load", "b")
 LOAD_ANY = PermissionRule("skill_load")
+ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 
 
 def in_force(own: Rules | None, project: Rules | None) -> Rules:
@@ -71,17 +72,9 @@ def test_denying_loading_denies_reading_and_running() -> None:
 
 def test_permission_to_load_includes_reading_but_not_running() -> None:
     rules = Rules(allow=(LOAD_A,))
-    assert [rules.decide(act, ("a",)) for act in Action] == [
-        Decision.ALLOW,
-        Decision.ALLOW,
-        Decision.CONFIRM,
-    ]
+    assert [rules.decide(act, ("a",)) for act in Action] == [Decision.ALLOW, Decision.ALLOW, Decision.CONFIRM]
     reading = Rules(allow=(PermissionRule("read_skill_file"),))
-    assert [reading.decide(act, ("a",)) for act in Action] == [
-        Decision.CONFIRM,
-        Decision.ALLOW,
-        Decision.CONFIRM,
-    ]
+    assert [reading.decide(act, ("a",)) for act in Action] == [Decision.CONFIRM, Decision.ALLOW, Decision.CONFIRM]
 
 
 def test_only_a_rule_without_a_skill_denies_the_tool() -> None:
@@ -202,22 +195,6 @@ def test_an_invalid_selector_is_rejected(rule: dict[str, Any], reason: str) -> N
         parse_rules(written(allow=[{"tool": "skill_load", **rule}]))
 
 
-def test_project_rules_can_only_narrow_the_users_rules() -> None:
-    own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(PermissionRule("skill_load", "b"),), allow=(LOAD_ANY,))
-    both = in_force(own, foreign)
-    assert [both.decide(Action.LOAD, (name,)) for name in "abc"] == [
-        Decision.DENY,
-        Decision.DENY,
-        Decision.CONFIRM,
-    ]
-    alone = in_force(None, foreign)
-    assert [alone.decide(Action.LOAD, (name,)) for name in "abc"] == [
-        Decision.ALLOW,
-        Decision.DENY,
-        Decision.ALLOW,
-    ]
-
-
 @pytest.mark.parametrize("others", Decision)
 def test_others_decides_about_skills_without_a_rule(others: Decision) -> None:
     rules = parse_rules(written(others=others.value, deny=[LOAD_A.as_json()], confirm=[LOAD_B.as_json()]))
@@ -273,14 +250,12 @@ def test_adding_denials_never_permits_more(
     name: str,
     act: Action,
 ) -> None:
-    order = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
     before = Rules(deny, allow).decide(act, (name,))
-    assert order.index(Rules(deny + more, allow).decide(act, (name,))) <= order.index(before)
-    assert order.index(Rules(deny, allow + more).decide(act, (name,))) >= order.index(before)
+    assert ORDER.index(Rules(deny + more, allow).decide(act, (name,))) <= ORDER.index(before)
+    assert ORDER.index(Rules(deny, allow + more).decide(act, (name,))) >= ORDER.index(before)
 
 
 files_of_rules = st.builds(Rules, some_rules, some_rules, some_rules, others=st.sampled_from(list(Decision)))
-ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 
 
 @given(

@@ -10,50 +10,10 @@ from hypothesis import strategies as st
 from skillhub_mcp.errors import SourceUnreadable
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind, parse_source
 
-_SIGNS = [
-    "..",
-    ".",
-    "~",
-    "/",
-    "/",
-    "//",
-    "@",
-    "#",
-    ":",
-    ",",
-    "*",
-    "%",
-    "%23",
-    "%40",
-    "%2f",
-    "+",
-    "-",
-    "?",
-    "=",
-    "&",
-    "\\",
-    " ",
-]
+_SIGNS = [*"./~/@#:,*%+-?=& \\", "..", "//", "%23", "%40", "%2f", "-x"]
 _SCHEMES = ["https://", "http://", "ssh://", "file:///", "git+", "git@h:", "github:", "gitlab:", "ext::", "C:\\"]
 _HOSTS = ["github.com", "gitlab.com", "h.example", "codeberg.org", "dev.azure.com", "localhost", ":80"]
-_WORDS = [
-    "o",
-    "r",
-    "x.git",
-    "a.zip",
-    "-x",
-    "tree",
-    "blob",
-    "src",
-    "branch",
-    "-/",
-    "_git",
-    "SKILL.md",
-    "main",
-    "v1",
-    "é",
-    "\u202e",
-]
+_WORDS = ["o", "r", "x.git", "a.zip", "tree", "blob", "src", "branch", "-/", "_git", "SKILL.md", "main", "v1", "é"]
 _PIECES = st.sampled_from([*_SIGNS, *_SCHEMES, *_HOSTS, *_WORDS, "\u202e"])
 TYPED = st.one_of(st.lists(_PIECES, max_size=12).map("".join), st.text(max_size=40))
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20)

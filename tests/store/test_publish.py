@@ -407,13 +407,6 @@ def test_an_unwritable_target_is_named(library: Library, three: None, directory:
     assert Path(directory.name).read_text() == "mine"
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="rights do not bind everybody")
-def test_a_read_only_target_is_named(library: Library, three: None, directory: Target) -> None:
-    Path(directory.name).mkdir(mode=0o500)
-    with pytest.raises(StorageUnavailable, match="publication cannot be used"):
-        library.publish(directory)
-
-
 # Cost of one change
 
 

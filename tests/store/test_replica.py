@@ -343,21 +343,6 @@ def test_without_storage_and_mirror_it_reports_and_recovers(
         assert hub.load("walrus")
 
 
-def test_a_publication_of_an_older_version_is_refused_with_a_fix(
-    library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    Path(directory.name).mkdir()
-    Path(directory.name, "publication.json").write_text('{"format": 1}')
-    with replica(directory, tmp_path) as hub:
-        with pytest.raises(IndexUnavailable, match="Nothing was published to the storage yet") as refused:
-            hub.search("walrus")
-        assert "skillhub publish" in f"{refused.value.message} {refused.value.hint}"
-        write_skill("walrus", "Feeds the walrus.")
-        library.publish(directory)
-        hub.refresh()
-        assert hub.search("walrus").hits
-
-
 # Damage
 
 

@@ -32,11 +32,7 @@ class Provided:
 
 def of_directories(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
     writer = IndexWriter(str(tmp_path / "db" / "skills.lancedb"), embedder=None)
-    live = LiveView(
-        make_roots([str(skills)]),
-        writer,
-        LiveOptions(background=background),
-    )
+    live = LiveView(make_roots([str(skills)]), writer, LiveOptions(background=background))
     return Provided(live, lambda: None)
 
 
