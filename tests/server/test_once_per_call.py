@@ -55,8 +55,9 @@ async def test_each_call_reads_the_policy_and_resolves_its_skill_once(
     async with in_process({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as client:
         await WAYS[way](client, 1)
         counted(PolicyFile, "read")
-        if way in ("load_skill", "read_skill_file", "search_skills"):
-            counted(LiveView, "view")
+        counted(LiveView, "view")
+        # A prompt is looked up by its name, and then loaded.
+        if way != "prompts/get":
             counted(SkillLookup, "_find")
         await WAYS[way](client, 2)
     assert asked
