@@ -29,7 +29,8 @@ def _fetching(tmp_path: Path, then: str) -> Iterator[tuple[subprocess.Popen[byte
     (tmp_path / "tmp").mkdir()
     os.mkfifo(tmp_path / "began")
     ssh = tmp_path / "ssh"
-    ssh.write_text(f"#!/bin/sh\nexec 3> {tmp_path / 'began'}\necho began >&3\n{then}\n")
+    # It begins late, so that the command has certainly returned from starting git.
+    ssh.write_text(f"#!/bin/sh\nsleep 1\nexec 3> {tmp_path / 'began'}\necho began >&3\n{then}\n")
     ssh.chmod(0o755)
     environment = {
         "PATH": os.environ["PATH"],
