@@ -147,7 +147,7 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
     digest, audit = skill_digest(directory), audit_skill(directory)
     accepted = frozenset(one.rule for one in audit.findings if one.rule in rules)
     reasons = dict.fromkeys(accepted, args.reason) if args.reason else {}
-    review = Review(accepted, audit.name, directory, date.today().isoformat(), reasons)  # noqa: DTZ011
+    review = Review(accepted, audit.name, directory, date.today().isoformat(), reasons)  # noqa: DTZ011 - the user's day
 
     def change(reviews: Reviews) -> Reviews:
         if args.accept:

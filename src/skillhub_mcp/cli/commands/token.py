@@ -81,7 +81,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return print_json({"tokens": [{**one.as_json(), "last_used": days.get(one.name) or None} for one in tokens]})
     for token in tokens:
         of_group = f", group {token.group}" if token.group else ""
-        until = "until" if token.is_accepted_on(date.today()) else "expired after"  # noqa: DTZ011
+        until = "until" if token.is_accepted_on(date.today()) else "expired after"  # noqa: DTZ011 - the user's day
         expires = f", {until} {token.expires}" if token.expires else ""
         use = f"last used {days[token.name]}" if days.get(token.name) else "not used yet"
         print_line(f"{token.name}  {token.created}  {_scope(token)}{of_group}{expires}, {use}")

@@ -95,7 +95,7 @@ class HubTokenVerifier(TokenVerifier):
         # The time of a look-up can reveal a part of a digest at most, and a digest reveals nothing about its token.
         known = self._tokens_by_digest().get(digest)
         # The day is the server's, as in `skillhub token`.
-        if known is not None and known.is_accepted_on(date.today()):  # noqa: DTZ011
+        if known is not None and known.is_accepted_on(date.today()):  # noqa: DTZ011 - the server's day
             if self._uses is not None:
                 self._uses.record(known.name)
             visibility = known.visibility if known.visibility.limits else None
