@@ -69,7 +69,11 @@ def skillhub(
             chosen = {name: hub_environment[name] for name in ("SKILLS_DIR", "DB_PATH", "EMBEDDING_PROVIDER")}
             for name, value in {**chosen, **environment}.items():
                 patch.setenv(name, value)
+            handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
             code = run([os.fspath(argument) for argument in arguments])
+            # A command that serves over stdio keeps its handlers: its process can only exit afterwards.
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
         captured = capsysbinary.readouterr()
         return Done(code, captured.out.decode(), captured.err.decode())
 
