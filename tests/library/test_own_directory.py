@@ -68,7 +68,7 @@ class TestOwnDirectory:
 
     def test_it_is_not_served_or_published(self, environment: dict[str, str]) -> None:
         with publishing(environment) as (publisher, hub):
-            assert sorted((one.uri or "").split("/")[-2] for one in publisher.publications()) == SKILLS
+            assert sorted(one.path[-1] for one in publisher.page().skills) == SKILLS
             library = library_to_publish(read_settings(environment)[0], hub)
             assert [one.skill.name for one in library.skills] == SKILLS
 

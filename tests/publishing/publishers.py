@@ -11,7 +11,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import read_settings
 
-# Names and contents that a transport may harm.
+# Names and contents that a transport may corrupt.
 FILES: Mapping[str, bytes] = {
     "crlf.txt": b"a\r\nb\r\n",
     "bom.md": b"\xef\xbb\xbf# A\n",
@@ -30,7 +30,7 @@ FILES: Mapping[str, bytes] = {
 
 @contextmanager
 def publishing(environment: Mapping[str, str]) -> Iterator[tuple[Publisher, SkillHub]]:
-    """The publisher of what `environment` describes, and its hub, which sees new skills when it is refreshed."""
+    """Yield the publisher for `environment` and its hub, which finds new skills when it is refreshed."""
     settings, _ = read_settings(environment)
     hub = make_hub(settings)
     try:

@@ -1,4 +1,4 @@
-"""What of a hub's skills is handed on for installing elsewhere: the caller's, whole, and the same bytes every time."""
+"""Artifacts contain exactly the files of the skills that the caller may have, with reproducible bytes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +29,11 @@ def names(hub: SkillHub, *, serve_dotfiles: bool = False) -> list[str]:
     return [one.name for one in ArtifactService(hub, serve_dotfiles=serve_dotfiles).all()]
 
 
-def given(hub: SkillHub, name: str, *, serve_dotfiles: bool = False) -> dict[str, bytes]:
-    """The files that an installer unpacks."""
-    giver = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
-    found, skill = giver.find(name)
-    artifact = giver.artifact(skill)
+def unpacked(hub: SkillHub, name: str, *, serve_dotfiles: bool = False) -> dict[str, bytes]:
+    """Return the files that an installer unpacks."""
+    service = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
+    found, skill = service.find(name)
+    artifact = service.artifact(skill)
     if not found.is_archive:
         return {"SKILL.md": artifact}
     with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
@@ -46,7 +47,7 @@ def test_an_artifact_has_the_files_byte_for_byte(hub_environment: dict[str, str]
     os.chmod(place / "scripts" / "run.sh", 0o775)
     with hub_of(hub_environment) as hub:
         files = {"SKILL.md": windows.encode(), "a.bin": b"\0\xff", "scripts/run.sh": b"#!/bin/sh\n"}
-        assert given(hub, "two") == files
+        assert unpacked(hub, "two") == files
 
 
 def test_an_artifact_has_dotfiles_only_if_they_are_served(
@@ -54,12 +55,12 @@ def test_an_artifact_has_dotfiles_only_if_they_are_served(
 ) -> None:
     write_skill("two", files={".hidden": "h"})
     with hub_of(hub_environment) as hub:
-        assert list(given(hub, "two")) == ["SKILL.md"]
+        assert list(unpacked(hub, "two")) == ["SKILL.md"]
     with hub_of(hub_environment | {"SKILLHUB_SERVE_DOTFILES": "1"}) as hub:
-        assert list(given(hub, "two", serve_dotfiles=True)) == [".hidden", "SKILL.md"]
+        assert list(unpacked(hub, "two", serve_dotfiles=True)) == [".hidden", "SKILL.md"]
 
 
-def test_two_hubs_give_the_same_artifact_with_its_digest(
+def test_two_hubs_make_identical_artifacts(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("one")
@@ -68,11 +69,10 @@ def test_two_hubs_give_the_same_artifact_with_its_digest(
     found = []
     for environment in environments:
         with hub_of(environment) as hub:
-            giver = ArtifactService(hub, serve_dotfiles=False)
-            found.append([(one, giver.artifact(giver.find(one.name)[1])) for one in giver.all()])
+            service = ArtifactService(hub, serve_dotfiles=False)
+            found.append([(one, service.artifact(service.find(one.name)[1])) for one in service.all()])
     assert found[0] == found[1]
     for one, artifact in found[0]:
-        assert one.size == len(artifact)
         assert one.digest == f"sha256:{hashlib.sha256(artifact).hexdigest()}"
 
 
@@ -81,14 +81,14 @@ def test_any_changed_file_changes_the_digest_of_an_artifact(
 ) -> None:
     place = write_skill("two", files={"a.md": "a"})
     with hub_of(hub_environment) as hub:
-        giver = ArtifactService(hub, serve_dotfiles=False)
-        digests = [giver.find("two")[0].digest]
-        # Of the same size, and within a tick of the clock.
+        service = ArtifactService(hub, serve_dotfiles=False)
+        digests = [service.find("two")[0].digest]
+        time.sleep(0.02)  # more than a tick of the file system's clock
         (place / "a.md").write_text("b", encoding="utf-8")
-        digests.append(giver.find("two")[0].digest)
+        digests.append(service.find("two")[0].digest)
         if sys.platform != "win32":
             os.chmod(place / "a.md", 0o755)
-            digests.append(giver.find("two")[0].digest)
+            digests.append(service.find("two")[0].digest)
     assert len(set(digests)) == len(digests)
 
 
@@ -101,7 +101,7 @@ def with_rule(environment: dict[str, str], effect: str, tool: str) -> dict[str, 
 
 
 def with_a_lock(environment: dict[str, str]) -> dict[str, str]:
-    """The environment, with a lock in which the files of `two` are others."""
+    """Return the environment, with a lock file whose digest for `two` does not match."""
     path = Path(environment["SKILLS_DIR"]) / "skills-lock.json"
     two = LockedSkill("two", "./two", "local", ours=LockedByHub("sha256:" + "0" * 64))
     path.write_text(lock_text(Lock(str(path), skills=(two,))), encoding="utf-8")
@@ -127,11 +127,11 @@ def test_only_skills_that_the_caller_may_have_unasked_have_artifacts(
     write_skill("two", files={"a.md": "a"}, body=HOSTILE)
     with hub_of(hub_environment) as hub:
         assert names(hub) == ["one", "two"]
-    # A server's hub, which asks where a shell's own command is the answer.
+    # A hub in the background asks for consent; in a shell, the user's own command is the consent.
     with hub_of(change(hub_environment), background=True) as hub:
         assert names(hub) == ["one"]
         with pytest.raises(ResourceNotFound):
-            given(hub, "two")
+            unpacked(hub, "two")
 
 
 def test_a_skill_that_awaits_trust_has_no_artifact(
@@ -146,7 +146,7 @@ def test_a_skill_that_awaits_trust_has_no_artifact(
         assert {skill.name for skill in hub.skills()} == {"own", "brought"}
         assert names(hub) == ["own"]
         with pytest.raises(ResourceNotFound):
-            given(hub, "brought")
+            unpacked(hub, "brought")
     with hub_of(environment | {"SKILLHUB_TRUST": "all"}) as hub:
         assert names(hub) == ["brought", "own"]
 
@@ -159,11 +159,11 @@ def test_an_adapted_name_never_replaces_a_skill_of_that_name(
     write_skill("my-skill", description="The real one.")
     with hub_of(hub_environment) as hub:
         assert names(hub) == ["my-skill", "other-skill"]
-        assert b"The real one." in given(hub, "my-skill")["SKILL.md"]
-        assert b"name: Other Skill" in given(hub, "other-skill")["SKILL.md"]
+        assert b"The real one." in unpacked(hub, "my-skill")["SKILL.md"]
+        assert b"name: Other Skill" in unpacked(hub, "other-skill")["SKILL.md"]
     with hub_of(hub_environment | {"SKILLHUB_ENABLED_SKILLS": "My Skill"}) as hub:
         assert names(hub) == ["my-skill"]
-        assert b"name: My Skill" in given(hub, "my-skill")["SKILL.md"]
+        assert b"name: My Skill" in unpacked(hub, "my-skill")["SKILL.md"]
 
 
 def test_a_skill_that_cannot_be_installed_is_left_out_and_logged(
@@ -179,13 +179,13 @@ def test_a_skill_that_cannot_be_installed_is_left_out_and_logged(
     write_skill("large", files={"a": "a" * 1_000})
     write_skill("\u6587\u66f8", directory="\u6587\u66f8")
     with hub_of(hub_environment) as hub:
-        giver = ArtifactService(hub, serve_dotfiles=False)
-        assert [one.name for one in (*giver.all(), *giver.all())] == ["fits", "fits"]
+        service = ArtifactService(hub, serve_dotfiles=False)
+        assert [one.name for one in (*service.all(), *service.all())] == ["fits", "fits"]
     reported = [record.getMessage() for record in caplog.records if "not offered" in record.getMessage()]
     assert sorted(line.split(" is ")[0] for line in reported) == ["large", "many", "\u6587\u66f8"]
 
 
-def test_a_storage_that_is_away_refuses_all_and_takes_no_skill_away(
+def test_the_list_fails_as_a_whole_while_the_storage_is_unavailable(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("one")

@@ -1,4 +1,4 @@
-"""A value is typed if all YAML parsers agree on it, and doubtful otherwise."""
+"""A value is typed if all YAML parsers agree on it; otherwise its key is reported as doubtful."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOADERS = [name for name in ("CSafeLoader", "SafeLoader") if hasattr(yaml, name)
 
 @pytest.fixture(autouse=True, params=LOADERS)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All holds with libyaml and with the pure parser."""
+    """Run every test with libyaml and with the pure Python parser."""
     monkeypatch.setattr(portable_yaml, "_Loader", getattr(yaml, request.param))
 
 
@@ -72,7 +72,7 @@ def test_values_that_all_parsers_agree_on_are_typed(written: str, value: Json) -
     ],
     ids=lambda text: text[:20],
 )
-def test_a_scalar_that_is_no_text_to_some_parser_is_text_and_doubted(written: str) -> None:
+def test_a_scalar_that_some_parser_does_not_read_as_text_is_doubtful_text(written: str) -> None:
     read = read_portable(f"key: {written}\nother: a\n")
     assert (dict(read.values), set(read.doubts)) == ({"key": written, "other": "a"}, {"key"})
 
@@ -84,7 +84,7 @@ def test_a_scalar_that_is_no_text_to_some_parser_is_text_and_doubted(written: st
         pytest.param("key: !!str 5\n", id="tag"),
         pytest.param("key: ! a\n", id="bare tag"),
         pytest.param("key: a\nkey: b\n", id="key twice"),
-        pytest.param("key: {a: 1, a: 2}\n", id="key twice further down"),
+        pytest.param("key: {a: 1, a: 2}\n", id="nested key twice"),
         pytest.param("key: {1: a}\n", id="number as key"),
         pytest.param("key: {yes: a}\n", id="yes as key"),
         pytest.param("key: {? [a] : b}\n", id="list as key"),
@@ -95,17 +95,17 @@ def test_a_scalar_that_is_no_text_to_some_parser_is_text_and_doubted(written: st
         pytest.param("key:\n>-\n a\n", id="block that is not indented"),
         pytest.param("key: |\n  a\n", id="block whose last line may end the frontmatter"),
         pytest.param("key: |+\n  a\n\n", id="block that keeps the frontmatter's last lines"),
-        pytest.param("key:\n  inner: >\n    a\n", id="block at the end, further down"),
+        pytest.param("key:\n  inner: >\n    a\n", id="nested block at the end"),
     ],
 )
-def test_a_form_that_not_every_parser_takes_alike_is_doubted(written: str) -> None:
+def test_syntax_on_which_parsers_disagree_makes_its_key_doubtful(written: str) -> None:
     assert read_portable(f"first: a\n{written}").doubts == {"key"}
 
 
 @pytest.mark.parametrize(
     "header",
     [
-        pytest.param("--- # again\nkey: a\n", id="document begun again"),
+        pytest.param("--- # again\nkey: a\n", id="explicit document start"),
         pytest.param("%YAML 1.1\n---\nkey: a\n", id="directive"),
         pytest.param('key: "a\x85b"\n', id="next line"),
         pytest.param('key: "a\u2028b"\n', id="line separator"),
@@ -114,12 +114,12 @@ def test_a_form_that_not_every_parser_takes_alike_is_doubted(written: str) -> No
         pytest.param("key: a\n# \ufeff\n", id="byte order mark"),
     ],
 )
-def test_a_construct_that_affects_the_whole_frontmatter_doubts_every_key(header: str) -> None:
+def test_syntax_that_affects_the_whole_frontmatter_makes_every_key_doubtful(header: str) -> None:
     assert "" in read_portable(header).doubts
 
 
 @pytest.mark.parametrize("header", ["key:\ta\n", "key: a\t\n", "key: >-#\n  a\n", "key: a # \t c\n"])
-def test_a_value_that_one_parser_refuses_is_doubtful(header: str) -> None:
+def test_a_value_that_one_parser_rejects_is_doubtful(header: str) -> None:
     try:
         doubts = read_portable(header).doubts
     except yaml.YAMLError:

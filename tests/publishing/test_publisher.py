@@ -1,4 +1,4 @@
-"""Hosts that read skills natively get the available skills, and nothing else, with their current files."""
+"""Hosts that read skills natively get the current files of the available skills, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def listed(publisher: Publisher) -> list[str]:
 
 
 def walked(publisher: Publisher, limit: int) -> list[list[str]]:
-    """The names on each page."""
+    """Return the names on each page."""
     pages, cursor = [], None
     while True:
         page = publisher.page(cursor, limit=limit)
@@ -41,7 +41,7 @@ def walked(publisher: Publisher, limit: int) -> list[list[str]]:
 
 
 def is_unknown(publisher: Publisher, uri: str) -> None:
-    """Whatever is asked about `uri`, it is as unknown as any other."""
+    """Assert that every request for `uri` fails as for a URI that never existed."""
     for ask in (publisher.skill, publisher.content, publisher.children):
         with pytest.raises(ResourceNotFound) as raised:
             ask(uri)
@@ -57,7 +57,7 @@ def permissions(environment: Environment, **lists: list[dict[str, str]]) -> Envi
 # Listing
 
 
-def test_pages_hold_every_skill_once_by_uri(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_pages_list_every_skill_once_sorted_by_uri(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for name in "bdfaceg":
         write_skill(name)
     with publishing(hub_environment) as (publisher, _):
@@ -84,9 +84,7 @@ def test_a_cursor_continues_after_additions_and_removals(
     ["", "zzz", "é", "====", "a" * 100_000, base64.urlsafe_b64encode(b"skill://hub/../x").decode(), "c2tpbGw6Ly8="],
     ids=lambda cursor: cursor[:20],
 )
-def test_a_cursor_that_no_page_gave_is_refused(
-    hub_environment: Environment, write_skill: SkillWriter, cursor: str
-) -> None:
+def test_an_invalid_cursor_is_refused(hub_environment: Environment, write_skill: SkillWriter, cursor: str) -> None:
     write_skill("a")
     with publishing(hub_environment) as (publisher, _), pytest.raises(InvalidArgument, match="cursor is not"):
         publisher.page(cursor)
@@ -99,7 +97,7 @@ def test_a_cursor_reveals_no_hidden_skill(hub_environment: Environment, write_sk
         first = publisher.page(limit=1)
         assert first.cursor is not None
         assert b"hidden" not in base64.urlsafe_b64decode(first.cursor)
-        # Nor does a last page that is empty.
+        # An empty last page would reveal that hidden skills follow.
         assert walked(publisher, 1) == [["a"], ["c"]]
 
 
@@ -167,19 +165,19 @@ def test_every_listed_file_is_read_byte_for_byte(hub_environment: Environment, w
         ("nested/SKILL.md", "text/markdown", True),
     ],
 )
-def test_a_file_says_its_media_type_and_is_text_only_where_that_keeps_its_bytes(
+def test_a_file_is_sent_as_text_only_if_that_preserves_its_bytes(
     hub_environment: Environment, write_skill: SkillWriter, path: str, media_type: str, is_text: bool
 ) -> None:
     write_skill("demo", files={path: FILES[path]})
     with publishing(hub_environment) as (publisher, _):
         read = publisher.content(f"skill://hub/demo/{quote(path)}")
         assert (read.resource.media_type, read.is_text) == (media_type, is_text)
-        # A directory's listing says the same of it as reading it.
+        # The listing of the directory describes it in the same way.
         children = publisher.children(f"skill://hub/demo/{quote(path)}".rpartition("/")[0])
         assert next(one for one in children if one.uri == read.resource.uri) == read.resource
 
 
-def test_an_adapted_skill_is_read_as_its_entry_says(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_the_bytes_of_an_adapted_skill_match_its_entry(hub_environment: Environment, write_skill: SkillWriter) -> None:
     skill = write_skill("Wild Name!", directory="wild", files={"a.txt": "a"})
     on_disk = (skill / "SKILL.md").read_bytes()
     with publishing(hub_environment) as (publisher, _):
@@ -199,7 +197,7 @@ def test_file_changes_are_seen_by_the_next_request(hub_environment: Environment,
     with publishing(hub_environment) as (publisher, _):
         publisher.page()
         (skill / "docs" / "c.txt").write_bytes(b"c")
-        # It can be read at once, without anybody asking for the entry first.
+        # It can be read although no request has refreshed the entry.
         assert publisher.content("skill://hub/demo/docs/c.txt").content == b"c"
         (skill / "a.txt").unlink()
         is_unknown(publisher, "skill://hub/demo/a.txt")
@@ -221,8 +219,8 @@ def test_a_removed_or_broken_skill_is_unknown(hub_environment: Environment, writ
 
 
 @pytest.mark.parametrize("hostile", [*REFUSED, *NEVER_DECODED, *LINKS_OUT], ids=lambda one: one.why)
-@pytest.mark.skipif(os.name == "nt", reason="links are not for everybody there")
-def test_no_path_leads_out_of_a_skill_however_it_is_written(
+@pytest.mark.skipif(os.name == "nt", reason="creating links needs a privilege there")
+def test_no_spelling_of_a_path_leads_out_of_a_skill(
     hub_environment: Environment, tmp_path: Path, hostile: Hostile
 ) -> None:
     plant(tmp_path)
@@ -242,7 +240,7 @@ def test_no_path_leads_out_of_a_skill_however_it_is_written(
                     assert str(tmp_path) not in str(raised.value)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
+@pytest.mark.skipif(os.name == "nt", reason="creating links needs a privilege there, and FIFOs do not exist")
 def test_files_outside_a_skill_are_not_served(hub_environment: Environment, tmp_path: Path) -> None:
     skill = plant(tmp_path)
     os.mkfifo(skill / "fifo")
@@ -280,7 +278,7 @@ def test_a_directory_lists_its_direct_children(hub_environment: Environment, wri
             f"{base}/docs/deep",
         ]
         (nested,) = publisher.children(f"{base}/nested")
-        # Below a skill it is a file like any other.
+        # A SKILL.md below a skill is an ordinary file.
         assert (nested.name, nested.description) == ("SKILL.md", None)
         for path, reason in (
             ("SKILL.md", "is not a directory"),
@@ -291,7 +289,7 @@ def test_a_directory_lists_its_direct_children(hub_environment: Environment, wri
                 publisher.children(f"{base}/{path}")
 
 
-# Who may have what
+# Permissions
 
 
 @pytest.mark.parametrize(
@@ -305,7 +303,6 @@ def test_a_filtered_skill_is_unknown_to_every_request(
     with publishing({**hub_environment, **setting}) as (publisher, _):
         assert listed(publisher) == ["skill://hub/open/SKILL.md"]
         assert [one.name for one in publisher.resources()] == ["open"]
-        assert [one.skill.name for one in publisher.publications()] == ["open"]
         for uri in ("skill://hub/shut/SKILL.md", "skill://hub/shut/a.txt", "skill://hub/shut"):
             is_unknown(publisher, uri)
 
@@ -319,7 +316,7 @@ def test_files_can_be_denied_alone(hub_environment: Environment, write_skill: Sk
             publisher.content("skill://hub/demo/a.txt")
 
 
-def test_a_skill_is_read_once_it_is_confirmed(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_skill_can_be_read_after_consent(hub_environment: Environment, write_skill: SkillWriter) -> None:
     skill = write_skill("demo", files={"a.txt": "a"})
     with publishing(permissions(hub_environment)) as (publisher, _):
         assert listed(publisher) == ["skill://hub/demo/SKILL.md"]
@@ -331,61 +328,47 @@ def test_a_skill_is_read_once_it_is_confirmed(hub_environment: Environment, writ
                 publisher.content(uri)
             assert raised.value.tool == tool
             assert publisher.content(uri, granted={Grant(act, str(skill))}).content
-        # Who agreed to the instructions agreed to the files that they speak of, and not the other way round.
+        # Consent to the instructions covers the files that they refer to, but not the other way round.
         assert publisher.content("skill://hub/demo/a.txt", granted={Grant(Action.LOAD, str(skill))}).content == b"a"
         with pytest.raises(ConfirmationRequired):
             publisher.content("skill://hub/demo/SKILL.md", granted={Grant(Action.READ, str(skill))})
-        # Nobody is asked about what is not there.
+        # A missing file needs no consent.
         is_unknown(publisher, "skill://hub/demo/none.txt")
 
 
-# Further reports
+# Withheld and adapted skills
 
 
-def test_a_temporary_read_error_is_not_cached(
+def test_a_skill_is_served_again_after_its_files_were_unavailable(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
-    """As with a share that goes away behind the first scan, and is mounted again: no skill of it changes."""
     write_skill("a", "Does it.")
     root, away = Path(hub_environment["SKILLS_DIR"]), tmp_path / "away"
-    with publishing(hub_environment) as (publisher, hub):
-        (skill,) = hub.skills()
+    with publishing(hub_environment) as (publisher, _):
+        assert listed(publisher)
         root.rename(away)
         publisher.page()
         with pytest.raises(ResourceNotFound, match="cannot be listed"):
             publisher.skill("skill://hub/a/SKILL.md")
         away.rename(root)
-        assert [one.name for one in publisher.resources()] == ["a"]
         assert publisher.skill("skill://hub/a/SKILL.md").entry.withheld is None
-        assert publisher.base_uri(skill) == "skill://hub/a"
 
 
-def test_the_publication_of_every_skill_is_reported(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("demo")
-    write_skill("Wild Name", directory="wild")
-    write_skill("日本語", directory="概要")
-    write_skill("large", files={f"{number}.txt": "" for number in range(512)})
-    write_skill("hidden", extra="disable-model-invocation: true")
-    with publishing(hub_environment) as (publisher, _):
-        assert {one.skill.name: (one.uri, tuple(one.changes), one.withheld) for one in publisher.publications()} == {
-            "demo": ("skill://hub/demo/SKILL.md", (), None),
-            "hidden": ("skill://hub/hidden/SKILL.md", (), None),
-            "Wild Name": ("skill://hub/wild/wild-name/SKILL.md", ("name: 'wild-name' instead of 'Wild Name'",), None),
-            "日本語": (None, (), "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"),
-            "large": (None, (), "it has more than 512 files"),
-        }
-        assert listed(publisher) == ["skill://hub/demo/SKILL.md", "skill://hub/wild/wild-name/SKILL.md"]
-        with pytest.raises(ResourceNotFound, match="it has more than 512 files"):
-            publisher.skill("skill://hub/large/SKILL.md")
-        is_unknown(publisher, "skill://hub/large/SKILL.md")
-
-
-def test_the_base_uri_of_a_skill_is_where_its_files_are(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_adapted_skills_are_published_and_withheld_ones_refused_with_the_reason(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
     write_skill("Wild Name", directory="a/wild", files={"a.txt": "a"})
     write_skill("日本語", directory="概要")
     write_skill("large", files={f"{number}.txt": "" for number in range(512)})
     with publishing(hub_environment) as (publisher, hub):
-        publisher.page()
+        (wild,) = publisher.page().skills
+        assert (wild.uri, wild.entry.changes) == (
+            "skill://hub/a/wild/wild-name/SKILL.md",
+            ("name: 'wild-name' instead of 'Wild Name'",),
+        )
+        with pytest.raises(ResourceNotFound, match="it has more than 512 files"):
+            publisher.skill("skill://hub/large/SKILL.md")
+        is_unknown(publisher, "skill://hub/large/SKILL.md")
         bases = {skill.name: publisher.base_uri(skill) for skill in hub.skills()}
-        assert bases == {"Wild Name": "skill://hub/a/wild/wild-name", "日本語": None, "large": None}
+        assert (bases["Wild Name"], bases["日本語"]) == ("skill://hub/a/wild/wild-name", None)
         assert publisher.content(f"{bases['Wild Name']}/a.txt").content == b"a"

@@ -16,7 +16,7 @@ Places = list[tuple[Source, Path]]
 
 
 def uris(places: Places) -> dict[str, str]:
-    """The URI of every skill below these roots, by its directory."""
+    """Return the URI of every skill below these roots, by its directory."""
     snapshot = scan(distinct_roots((source, str(path)) for source, path in places), memory={}).snapshot
     return {skill.directory: build_uri(path) for path, skill in skill_paths(snapshot).items()}
 
@@ -42,7 +42,7 @@ def hub(skills_dir: Path) -> Places:
         ("~home/pdf", "pdf", "skill://hub/~home/pdf"),
     ],
 )
-def test_a_uri_says_the_source_the_directories_and_the_name(
+def test_a_uri_has_the_source_the_directories_and_the_name(
     hub: Places, write_skill: SkillWriter, directory: str, name: str, uri: str
 ) -> None:
     assert uri_in(hub, write_skill(name, directory=directory)) == uri
@@ -64,14 +64,14 @@ def test_a_uri_says_the_source_the_directories_and_the_name(
         ("!!!", "plain"),
     ],
 )
-def test_a_name_that_hosts_do_not_take_becomes_one_in_ascii_or_the_directorys(
+def test_a_name_that_hosts_reject_is_converted_to_ascii_or_replaced_by_the_directorys(
     hub: Places, write_skill: SkillWriter, name: str, published: str
 ) -> None:
     expected = "skill://hub/plain" if published == "plain" else f"skill://hub/plain/{published}"
     assert uri_in(hub, write_skill(f'"{name}"', directory="plain")) == expected
 
 
-def test_a_skill_without_any_letter_that_hosts_take_has_no_uri(skills_dir: Path, write_skill: SkillWriter) -> None:
+def test_a_skill_without_a_valid_ascii_name_has_no_uri(skills_dir: Path, write_skill: SkillWriter) -> None:
     write_skill("日本語", directory="概要")
     write_skill("🎉", directory="___")
     snapshot = scan(distinct_roots([(Source.HUB, str(skills_dir))]), memory={}).snapshot
@@ -83,7 +83,7 @@ def test_each_root_of_a_source_has_its_own_label(tmp_path: Path, write_skill: Sk
     places = [(Source.HUB, tmp_path / name) for name in ("one", "two", "three")]
     first = write_skill("git", root=tmp_path / "one")
     second = write_skill("git", root=tmp_path / "two")
-    # Below a directory that is a skill in another root: its files must not pass for that skill's.
+    # git is a skill in another root: this skill must not be mistaken for files of it.
     below = write_skill("rebase", root=tmp_path / "three", directory="git/rebase")
     together = uris(places)
     assert [together[str(one)] for one in (first, second, below)] == [
@@ -95,7 +95,7 @@ def test_each_root_of_a_source_has_its_own_label(tmp_path: Path, write_skill: Sk
     assert uris(places) == {directory: uri for directory, uri in together.items() if directory != str(first)}
 
 
-def test_a_linked_skill_has_a_uri_that_no_directory_of_the_root_can_have(
+def test_the_uri_of_a_linked_skill_cannot_collide_with_one_in_the_root(
     tmp_path: Path, skills_dir: Path, hub: Places, write_skill: SkillWriter
 ) -> None:
     outside, other = tmp_path / "outside", tmp_path / "other"
@@ -113,7 +113,7 @@ def test_a_linked_skill_has_a_uri_that_no_directory_of_the_root_can_have(
     assert all(uri.startswith("skill://hub-other/") for uri in linked_uris)
     assert [uri.rpartition("/")[2] for uri in linked_uris] == ["a", "b", "a"]
     assert len(set(linked_uris)) == 3
-    # Nothing but where it lies makes its URI: neither the link's name nor other skills.
+    # The URI depends on the skill's location only, not on the name of the link or on other skills.
     for number in range(3):
         (skills_dir / f"link-{number}").unlink()
     os.symlink(linked[0], skills_dir / "renamed")

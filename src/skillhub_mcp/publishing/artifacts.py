@@ -11,7 +11,6 @@ import logging
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from skillhub_mcp.errors import PathNotAllowed, ResourceNotFound, SkillFileNotFo
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.publishing.entries import FileIdentity, is_settled, unlisted_reason
+from skillhub_mcp.publishing.entries import Stamps, stamps_of, unlisted_reason
 from skillhub_mcp.publishing.uris import published_name
 from skillhub_mcp.sanitize import for_model, shortened
 from skillhub_mcp.skills.files.content import read_whole
@@ -42,25 +41,12 @@ _REMEMBERED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What others install of a skill. `digest` is that of the bytes, as `sha256:` and hexadecimal digits, `size` their
-    number; `is_archive` says whether they are an archive, and not a SKILL.md.
-    """
+    """What others install of a skill: an archive or a SKILL.md, and the digest of its bytes, as `sha256:` and hex."""
 
     name: str
     description: str
     is_archive: bool
     digest: str
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The artifact of the files with these `stamps`."""
-
-    stamps: dict[str, FileIdentity]
-    is_archive: bool
-    digest: str
-    size: int
 
 
 class ArtifactService:
@@ -69,9 +55,9 @@ class ArtifactService:
     def __init__(self, hub: SkillHub, *, serve_dotfiles: bool) -> None:
         self._hub = hub
         self._serve_dotfiles = serve_dotfiles
-        self._one_reads = threading.Lock()
-        self._lock = threading.Lock()  # of what is remembered
-        self._known: LRUCache[str, _Known] = LRUCache(_REMEMBERED)
+        # Held while files are read: callers who come together find what the first has read.
+        self._lock = threading.Lock()
+        self._known: LRUCache[str, tuple[Stamps, Artifact]] = LRUCache(_REMEMBERED)
         self._reported: LRUCache[tuple[str, str], None] = LRUCache(_REMEMBERED)
 
     def all(self) -> Sequence[Artifact]:
@@ -80,16 +66,13 @@ class ArtifactService:
         A skill with a file that cannot be read is left out, with a line in the log. Raises PolicyUnreadable, and
         SkillFilesUnavailable: what is left out while a storage is away would pass for what was taken away.
         """
-        with self._hub.access.pinned():
-            named = self._named()
-            # One at a time: callers who come together find what the first has read.
-            with self._one_reads:
-                found = (self._described(name, skill) for name, skill in sorted(named.items()))
-                return [one for one in found if one is not None]
+        with self._hub.access.pinned(), self._lock:
+            found = (self._described(name, skill) for name, skill in sorted(self._named().items()))
+            return [one for one in found if one is not None]
 
     def find(self, name: str) -> tuple[Artifact, Skill]:
         """Return the artifact of that name, and its skill. Raises ResourceNotFound, and what `all` raises."""
-        with self._hub.access.pinned():
+        with self._hub.access.pinned(), self._lock:
             skill = self._named().get(name)
             described = None if skill is None else self._described(name, skill)
             if skill is None or described is None:
@@ -119,54 +102,41 @@ class ArtifactService:
         Raises what `SkillHub.read_bytes` raises, and ResourceNotFound if it can no longer be installed.
         """
         directory = self._hub.files_of(skill)
-        listed = self._listed(skill, directory)
-        if listed is None:
+        listed, problem = self._list(directory)
+        if problem:
             raise ResourceNotFound(skill.name)
-
-        def read(path: str) -> bytes:
-            return self._hub.read_bytes(skill, path, max_bytes=MAX_BYTES)
-
-        return _artifact(directory, listed, read)
+        return _artifact(directory, listed, lambda path: self._hub.read_bytes(skill, path, max_bytes=MAX_BYTES))
 
     def _described(self, name: str, skill: Skill) -> Artifact | None:
         """Return the artifact of a skill; None if it cannot be installed, with a line in the log."""
         directory = self._hub.files_of(skill)
-        listed = self._listed(skill, directory)
-        if listed is None:
+        listed, problem = self._list(directory)
+        if problem:
+            self._report(skill, problem)
             return None
-        stamps = {file.path: file.stamp for file in listed}
-        with self._lock:
-            known = self._known.get(skill.directory)
-        if known is None or known.stamps != stamps:
-            try:
-                known = self._read(skill, directory, listed, stamps)
-            except (SkillFileNotFound, PathNotAllowed) as error:
-                self._report(skill, error.message)
-                return None
-        description = shortened(for_model(skill.description), MAX_SPECIFIED_DESCRIPTION)
-        return Artifact(name, description, known.is_archive, known.digest, known.size)
-
-    def _read(
-        self, skill: Skill, directory: str, listed: Sequence[FileEntry], stamps: dict[str, FileIdentity]
-    ) -> _Known:
-        began = time.time_ns()
+        stamps, known = stamps_of(listed), self._known.get(skill.directory)
+        if known is not None and known[0] == stamps:
+            return known[1]
 
         def read(path: str) -> bytes:
             return read_whole(
                 directory, path, skill=skill.name, max_bytes=MAX_BYTES, serve_dotfiles=self._serve_dotfiles
             )
 
-        artifact = _artifact(directory, listed, read)
-        digest = f"sha256:{hashlib.sha256(artifact).hexdigest()}"
-        known = _Known(stamps, len(listed) > 1, digest, len(artifact))
-        if all(is_settled(stamp, began) for stamp in stamps.values()):
-            with self._lock:
-                self._known.put(skill.directory, known)
-        return known
+        try:
+            content = _artifact(directory, listed, read)
+        except (SkillFileNotFound, PathNotAllowed) as error:
+            self._report(skill, error.message)
+            return None
+        description = shortened(for_model(skill.description), MAX_SPECIFIED_DESCRIPTION)
+        made = Artifact(name, description, len(listed) > 1, f"sha256:{hashlib.sha256(content).hexdigest()}")
+        self._known.put(skill.directory, (stamps, made))
+        return made
 
-    def _listed(self, skill: Skill, directory: str) -> Sequence[FileEntry] | None:
-        """Return the files of a skill; None if they cannot be installed."""
+    def _list(self, directory: str) -> tuple[Sequence[FileEntry], str]:
+        """Return the files of a skill, and why they cannot be installed, if they cannot."""
         listed, more = list_files(directory, serve_dotfiles=self._serve_dotfiles, max_files=MAX_FILES)
+        problem = ""
         if more:
             problem = unlisted_reason(listed, MAX_FILES)
         elif sum(file.size for file in listed) > MAX_BYTES:
@@ -175,18 +145,13 @@ class ArtifactService:
             problem = "it has a file whose name is not UTF-8"
         elif not any(file.path == SKILL_FILE for file in listed):
             problem = "its SKILL.md is gone"
-        else:
-            return listed
-        self._report(skill, problem)
-        return None
+        return listed, problem
 
     def _report(self, skill: Skill, problem: str) -> None:
         """Log once why a skill is left out: an index may be asked for each minute."""
-        with self._lock:
-            is_new = (skill.directory, problem) not in self._reported
-            self._reported.put((skill.directory, problem), None)
-        if is_new:
+        if (skill.directory, problem) not in self._reported:
             log.warning("%s is not offered for installation: %s", skill.name, problem)
+        self._reported.put((skill.directory, problem), None)
 
 
 def _is_given(skill: Skill, policy: Policy) -> bool:

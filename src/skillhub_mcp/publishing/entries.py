@@ -6,7 +6,6 @@ A file is hashed when its stamp has changed, not on each request (SEP-2640, Skil
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,15 +21,10 @@ from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 MAX_FILES = 512
 MAX_BYTES = 16 * 1024 * 1024
 
-# A file that is written twice within one tick of the clock keeps its stamp, so a recent stamp is not trusted. A stamp
-# far in the future was set by hand, and the next change will alter it.
-_TICK_NS = 2_000_000_000
-_AHEAD_NS = 3_600_000_000_000
-_UNTRUSTED = (0, 0, 0)
-
 _TOO_LARGE = f"its files have more than {MAX_BYTES:,} bytes"
 
-FileIdentity = tuple[int, int, int]
+# Of each file by path: its stamp, and its size. A file with the same ones is unchanged.
+Stamps = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +41,16 @@ class PublishedFile:
 class PublishedEntry:
     """The entry of one skill, or the reason why it is not published (`withheld`).
 
-    `changes` describe the differences between the published SKILL.md and the original. `stamps` are those of the
-    skill's files, by path. What is withheld because a file could not be read is `is_temporary`, and not cached.
+    `changes` describe the differences between the published SKILL.md and the original. Without `stamps` the entry does
+    not hold for the next request: a file could not be read, or not all were listed.
     """
 
     name: str
-    stamps: Mapping[str, FileIdentity]
+    stamps: Stamps
     frontmatter: Mapping[str, Json] = field(default_factory=dict)
     files: Sequence[PublishedFile] = ()
     changes: Sequence[str] = ()
     withheld: str | None = None
-    is_temporary: bool = False
 
     def file(self, path: str) -> PublishedFile | None:
         """Return the published file at `path`, or None."""
@@ -65,28 +58,24 @@ class PublishedEntry:
 
 
 def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, serve_dotfiles: bool) -> PublishedEntry:
-    """Return the current entry of the skill in `directory`, published under `name`.
-
-    If nothing has changed since `before`, that is `before` itself; otherwise only the changed files are read.
-    """
+    """Return the current entry of the skill in `directory`, published under `name`: `before` if no file has changed."""
     listed, more = list_files(directory, serve_dotfiles=serve_dotfiles, max_files=MAX_FILES)
-    stamps = {file.path: file.stamp for file in listed}
-    if before is not None and not more and (before.name, before.stamps) == (name, stamps):
-        return before
-    now = time.time_ns()
-    trusted = {path: stamp if is_settled(stamp, now) else _UNTRUSTED for path, stamp in stamps.items()}
     if more:
-        # The stamps of the listed files say nothing about the others.
-        withheld = unlisted_reason(listed, MAX_FILES)
-        entry = PublishedEntry(name, {}, withheld=withheld, is_temporary=len(listed) < MAX_FILES)
-    elif sum(file.size for file in listed) > MAX_BYTES:
-        entry = PublishedEntry(name, trusted, withheld=_TOO_LARGE)
-    else:
-        try:
-            entry = _read(directory, listed, name, before, trusted, serve_dotfiles=serve_dotfiles)
-        except SkillHubError as error:
-            entry = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}", is_temporary=True)
-    return before if before == entry else entry
+        return PublishedEntry(name, {}, withheld=unlisted_reason(listed, MAX_FILES))
+    stamps = stamps_of(listed)
+    if before is not None and (before.name, before.stamps) == (name, stamps):
+        return before
+    if sum(file.size for file in listed) > MAX_BYTES:
+        return PublishedEntry(name, stamps, withheld=_TOO_LARGE)
+    try:
+        return _read(directory, listed, name, stamps, serve_dotfiles=serve_dotfiles)
+    except SkillHubError as error:
+        return PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}")
+
+
+def stamps_of(listed: Sequence[FileEntry]) -> Stamps:
+    """Return what tells whether these files have changed."""
+    return {file.path: (*file.stamp, file.size) for file in listed}
 
 
 def unlisted_reason(listed: Sequence[FileEntry], max_files: int) -> str:
@@ -96,37 +85,18 @@ def unlisted_reason(listed: Sequence[FileEntry], max_files: int) -> str:
     return f"some of its files cannot be listed: over {MAX_DEPTH} levels deep, too many, or in an unreadable directory"
 
 
-def is_settled(stamp: FileIdentity, now: int) -> bool:
-    """Whether a file with this stamp, which was listed after `now` in ns since 1970, gets another by any change."""
-    return all(now - written > _TICK_NS or now - written < -_AHEAD_NS for written in stamp[:2])
-
-
 def _read(
-    directory: str,
-    listed: Sequence[FileEntry],
-    name: str,
-    before: PublishedEntry | None,
-    stamps: Mapping[str, FileIdentity],
-    *,
-    serve_dotfiles: bool,
+    directory: str, listed: Sequence[FileEntry], name: str, stamps: Stamps, *, serve_dotfiles: bool
 ) -> PublishedEntry:
-    known: dict[str, PublishedFile] = {}
-    if before is not None:
-        unchanged = {path for path, stamp in before.stamps.items() if stamp == stamps.get(path) != _UNTRUSTED}
-        known = {file.path: file for file in before.files if file.path in unchanged}
     skill_file = read_whole(directory, SKILL_FILE, skill=name, max_bytes=MAX_BYTES)
     document = published_document(skill_file, name)
     if isinstance(document, Withheld):
         return PublishedEntry(name, stamps, withheld=document.reason)
     files = [published_file(SKILL_FILE, document.content)]
     for file in listed:
-        if is_skill_file(file.path):
-            continue
-        published = known.get(file.path)
-        if published is None:
+        if not is_skill_file(file.path):
             content = read_whole(directory, file.path, skill=name, max_bytes=MAX_BYTES, serve_dotfiles=serve_dotfiles)
-            published = published_file(file.path, content)
-        files.append(published)
+            files.append(published_file(file.path, content))
     if sum(file.size for file in files) > MAX_BYTES:
         # Files have grown since they were listed, or the SKILL.md has grown by its conversion to UTF-8.
         return PublishedEntry(name, {}, withheld=_TOO_LARGE)

@@ -10,7 +10,7 @@ import base64
 import binascii
 import threading
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -46,8 +46,6 @@ MAX_LISTED_RESOURCES = 1_000
 DIRECTORY = "inode/directory"
 _REMEMBERED = 20_000
 
-_NO_NAME = "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"
-_UNTRUSTED_NAME = "its name is not in a-z, 0-9 and hyphens, and its project awaits trust (`skillhub trust`)"
 _SKILL_FILE_TYPE = "text/markdown"
 # Sent as bytes even if they are valid UTF-8: clients open these types with other programs.
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/gzip")
@@ -96,15 +94,6 @@ class Content(NamedTuple):
     is_text: bool
 
 
-class Publication(NamedTuple):
-    """How one skill is published: its URI and the changes made to it, or why it is withheld."""
-
-    skill: Skill
-    uri: str | None
-    changes: Sequence[str] = ()
-    withheld: str | None = None
-
-
 @dataclass(frozen=True)
 class _UriIndex:
     """The URIs of one snapshot. `listed` are those that `skills/list` may show, sorted; `longest` is the most segments
@@ -113,7 +102,6 @@ class _UriIndex:
 
     snapshot: Snapshot
     skills: dict[UriPath, Skill]
-    by_directory: dict[str, UriPath]
     listed: list[UriPath]
     longest: int
 
@@ -220,29 +208,21 @@ class Publisher:
         ]
 
     def resources(self) -> Sequence[Resource]:
-        """Return the SKILL.md of each listed skill, of the first thousand at most."""
+        """Return the SKILL.md of each listed skill, of the first thousand at most.
+
+        Only reading one shows whether it is withheld.
+        """
         index, policy = self._present()
         names = Names(index.snapshot, policy)
-        offered = (path for path in index.listed if _is_listed(index.skills[path], names))
-        found = []
-        for path in islice(offered, MAX_LISTED_RESOURCES):
-            skill = index.skills[path]
-            entry = self._known(skill)
-            if entry is None:
-                found.append(_skill_resource(path, skill.description))
-            elif entry.withheld is None:
-                found.append(_skill_resource(path, str(entry.frontmatter["description"])))
-        return found
+        listed = (path for path in index.listed if _is_listed(index.skills[path], names))
+        return [_skill_resource(path, index.skills[path].description) for path in islice(listed, MAX_LISTED_RESOURCES)]
 
     def base_uri(self, skill: Skill) -> str | None:
-        """Return the URI of a skill's directory, or None if the skill has no URI or its cached entry is withheld."""
+        """Return the URI of a skill's directory, or None if it has no published name."""
         snapshot = self._hub.snapshot_and_policy()[0]
         known = snapshot.by_directory(skill.directory)
         path = None if known is None else UriPaths(snapshot.report.roots).of(known)
-        if known is None or path is None:
-            return None
-        entry = self._known(skill)
-        return None if entry is not None and entry.withheld is not None else build_uri(path)
+        return None if path is None else build_uri(path)
 
     def directory_at(self, uri: str) -> str | None:
         """Return the directory of the skill of which `uri` is the `base_uri`, or that of its SKILL.md, or None.
@@ -255,20 +235,6 @@ class Publisher:
         index, _ = self._present()
         skill = index.skills.get(segments[:-1] if segments[-1] == SKILL_FILE else segments)
         return None if skill is None else skill.directory
-
-    def publications(self) -> Iterator[Publication]:
-        """Yield how each available skill is published, sorted by directory."""
-        index, policy = self._present()
-        for skill in index.snapshot.everything:
-            if not policy.offers(skill):
-                continue
-            path = index.by_directory.get(skill.directory)
-            if path is None:
-                yield Publication(skill, None, withheld=_UNTRUSTED_NAME if skill.awaits_trust else _NO_NAME)
-                continue
-            published = self._published(path, skill)
-            withheld = published.entry.withheld
-            yield Publication(skill, None if withheld else published.uri, published.entry.changes, withheld)
 
     def _present(self) -> tuple[_UriIndex, Policy]:
         snapshot, policy = self._hub.snapshot_and_policy()
@@ -302,17 +268,13 @@ class Publisher:
         return published
 
     def _published(self, path: UriPath, skill: Skill, *, reread: bool = False) -> PublishedSkill:
-        """Return a skill with its current entry, withheld or not; only changed files are read, with `reread` all."""
-        before = None if reread else self._known(skill)
-        entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
-        if not entry.is_temporary:
-            with self._lock:
-                self._entries.put(skill.directory, entry)
-        return PublishedSkill(path, skill, entry)
-
-    def _known(self, skill: Skill) -> PublishedEntry | None:
+        """Return a skill with its current entry, withheld or not; `reread` reads unchanged files too."""
         with self._lock:
-            return self._entries.get(skill.directory)
+            before = None if reread else self._entries.get(skill.directory)
+        entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
+        with self._lock:
+            self._entries.put(skill.directory, entry)
+        return PublishedSkill(path, skill, entry)
 
     def _read_bytes(self, published: PublishedSkill, file_path: str, uri: str, granted: Collection[Grant]) -> bytes:
         """Return the current bytes of a file, as published."""
@@ -334,8 +296,7 @@ class Publisher:
 def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
     skills = skill_paths(snapshot)
     listed = [path for path, skill in skills.items() if not skill.disable_model_invocation]
-    by_directory = {skill.directory: path for path, skill in skills.items()}
-    return _UriIndex(snapshot, skills, by_directory, listed, max(map(len, skills), default=0))
+    return _UriIndex(snapshot, skills, listed, max(map(len, skills), default=0))
 
 
 def _is_listed(skill: Skill, names: Names) -> bool:
