@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from functools import partial
+from typing import Literal, TypeVar
 
 from skillhub_mcp.errors import SkillHubError
 
@@ -101,14 +102,18 @@ class PublicationEvent(Event):
     changed: bool = False
 
 
-class Observer(Protocol):
+class Observer:
     """Logs, audits, traces or counts events. Called from any thread."""
 
     def start(self, event: Event) -> Callable[[], None]:
         """Observe the start of `event`; return the callback for its end, called in the same thread or task."""
+        return partial(self.record, event)
+
+    def record(self, event: Event) -> None:
+        """Observe the end of `event`."""
 
 
-class CompositeObserver:
+class CompositeObserver(Observer):
     """Passes events to several observers; the first is called first at a start, and last at an end."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:

@@ -20,7 +20,7 @@ from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.events import CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import Audit, process_owner
-from skillhub_mcp.observers.logs import AccessLog, LibraryLog, log_ready
+from skillhub_mcp.observers.logs import AccessLog, LibraryLog
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.snapshot import Problem, Snapshot
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.app import HttpOptions
 
 log = logging.getLogger(__name__)
+_start = logging.getLogger("skillhub_mcp.start")
 
 
 def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
@@ -86,7 +87,7 @@ def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = N
         with suppress(PolicyUnreadable):
             served = count_skills(view.snapshot, hub.access.now()).served
             is_logged.set()
-            log_ready({"skills": served, **facts, **named})
+            _start.info("Ready", extra={"skills": served, **facts, **named})
 
     hub.views.subscribe(report)
 

@@ -106,9 +106,8 @@ def samples_of(event: Event) -> Iterator[Sample]:
         case LibraryEvent():
             yield Sample(SKILLS, event.skills)
         case PublicationEvent():
-            yield from _of_check(event)
-        case _:
-            return
+            yield Sample(PUBLICATION_CHECKS, 1, (event.outcome,))
+            yield Sample(PUBLICATION_SNAPSHOT, event.snapshot)
 
 
 def _of_sync(event: SyncEvent) -> Iterator[Sample]:
@@ -116,9 +115,3 @@ def _of_sync(event: SyncEvent) -> Iterator[Sample]:
     yield Sample(SYNC_SECONDS, event.seconds)
     if event.embedding_failed:
         yield Sample(EMBEDDING_FAILURES, 1, ("document",))
-
-
-def _of_check(event: PublicationEvent) -> Iterator[Sample]:
-    yield Sample(PUBLICATION_CHECKS, 1, (event.outcome,))
-    if event.snapshot:
-        yield Sample(PUBLICATION_SNAPSHOT, event.snapshot)

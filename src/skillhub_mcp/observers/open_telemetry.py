@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from opentelemetry import context, trace
@@ -16,6 +15,7 @@ from skillhub_mcp.events import (
     EmbeddingEvent,
     Event,
     LibraryEvent,
+    Observer,
     PublicationEvent,
     RequestEvent,
     SearchEvent,
@@ -33,23 +33,19 @@ _SCOPE = "skillhub_mcp"
 
 Attributes = Mapping[str, str | int | bool]
 
-_NAMES: Mapping[type, str] = {
-    SearchEvent: "skillhub.search",
-    SyncEvent: "skillhub.index.sync",
-    EmbeddingEvent: "skillhub.index.embed",
-    PublicationEvent: "skillhub.publication.check",
-}
-# The prefix and fields of a span's attributes.
-_FIELDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
-    SearchEvent: ("skillhub.search", ("mode", "searched", "candidates", "hits", "confident")),
-    UseEvent: ("skillhub", ("source", "part", "size", "exit_code")),
-    SyncEvent: ("skillhub.index", ("written", "removed", "rebuilt")),
-    EmbeddingEvent: ("skillhub.index", ("written",)),
-    PublicationEvent: ("skillhub.publication", ("snapshot", "changed")),
+# The name of each span, with the prefix and the fields of its attributes.
+_SPANS: Mapping[type, tuple[str, str, tuple[str, ...]]] = {
+    SearchEvent: ("skillhub.search", "skillhub.search", ("mode", "searched", "candidates", "hits", "confident")),
+    SearchStepEvent: ("skillhub.search.{0.name}", "", ()),
+    UseEvent: ("skillhub.{0.action}", "skillhub", ("source", "part", "size", "exit_code")),
+    SyncEvent: ("skillhub.index.sync", "skillhub.index", ("written", "removed", "rebuilt")),
+    EmbeddingEvent: ("skillhub.index.embed", "skillhub.index", ("written",)),
+    PublicationEvent: ("skillhub.publication.check", "skillhub.publication", ("snapshot", "changed")),
+    RequestEvent: ("{0.method} {0.tool}", "", ()),
 }
 
 
-class OpenTelemetry:
+class OpenTelemetry(Observer):
     """Makes a span of each event and measures it; without providers, with those of the program."""
 
     def __init__(
@@ -64,14 +60,14 @@ class OpenTelemetry:
     def start(self, event: Event) -> Callable[[], None]:
         """Start a span; events within it become its children."""
         if isinstance(event, LibraryEvent):
-            return partial(self._measure, event)
+            return super().start(event)
         kind = SpanKind.SERVER if isinstance(event, RequestEvent) else SpanKind.INTERNAL
-        span = self._tracer.start_span(_name(event), kind=kind)
+        span = self._tracer.start_span(_SPANS[type(event)][0].format(event).rstrip(), kind=kind)
         token = context.attach(trace.set_span_in_context(span))
 
         def finish() -> None:
             # While the span is current: an SDK may record it as an exemplar.
-            self._measure(event)
+            self.record(event)
             span.set_attributes(_attributes(event))
             if event.outcome != OK:
                 span.set_attribute("error.type", event.outcome)
@@ -81,7 +77,8 @@ class OpenTelemetry:
 
         return finish
 
-    def _measure(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
+        """Measure an event."""
         for sample in samples_of(event):
             names = sample.metric.labels
             labels = {f"skillhub.{name}": value for name, value in zip(names, sample.labels, strict=True)}
@@ -115,25 +112,12 @@ def _recorder(meter: Meter, metric: Metric) -> Callable[[float, Attributes], Non
     return instrument.record
 
 
-def _name(event: Event) -> str:
-    match event:
-        case RequestEvent(method=method, tool=tool):
-            return f"{method} {tool}" if tool else method
-        case SearchStepEvent(name=name):
-            return f"skillhub.search.{name}"
-        case UseEvent(action=action):
-            return f"skillhub.{action}"
-        case _:
-            return _NAMES[type(event)]
-
-
 def _attributes(event: Event) -> Attributes:
-    prefix, fields = _FIELDS.get(type(event), ("", ()))
+    _, prefix, fields = _SPANS[type(event)]
     attributes: dict[str, str | int | bool | None] = {f"{prefix}.{field}": getattr(event, field) for field in fields}
     if isinstance(event, RequestEvent):
-        request = REQUEST_CONTEXT.get()
         attributes = {"mcp.method.name": event.method, "gen_ai.tool.name": event.tool or None}
-        if request is not None:
+        if (request := REQUEST_CONTEXT.get()) is not None:
             # The name of the local user is for the audit log only.
             caller = request.caller if request.transport == "http" else None
             attributes |= {"skillhub.transport": request.transport, "enduser.id": caller}

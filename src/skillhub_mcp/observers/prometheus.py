@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
+from skillhub_mcp.events import REQUEST_CONTEXT, Event, Observer, RequestEvent
 from skillhub_mcp.observers.metrics import METRICS, TOKEN_REQUESTS, Metric, samples_of
 
 
-class Prometheus:
+class Prometheus(Observer):
     """Measures one process, or all workers through `shared`, which PROMETHEUS_MULTIPROC_DIR must name."""
 
     def __init__(self, *, shared: str = "", by_token: bool = False) -> None:
@@ -29,16 +26,13 @@ class Prometheus:
             self._registry = CollectorRegistry()
             MultiProcessCollector(self._registry, path=shared)  # type: ignore[no-untyped-call]
 
-    def start(self, event: Event) -> Callable[[], None]:
-        """Measure the event when it has ended."""
-        return partial(self._measure, event)
-
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Return all metrics in a format that a scraper accepts, and the format's content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
-    def _measure(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
+        """Measure an event."""
         request = REQUEST_CONTEXT.get() if self._by_token and isinstance(event, RequestEvent) else None
         if request is not None:
             self._by_caller.labels(request.caller, event.outcome).inc()
