@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.base import Purpose, Vector
 from skillhub_mcp.embedders.remote import (
     MAX_BATCH_BYTES,
     MAX_BATCH_TEXTS,
     MAX_TEXT_BYTES,
-    Purpose,
     RemoteEmbedder,
     RequestFailed,
     batches,

@@ -37,14 +37,11 @@ def make_embedder(
 
     `waiting` and `unhurried` are the seconds of one request with its retries, while a user waits and while none does.
     """
-    from skillhub_mcp.embedders import gemini, openai
+    from skillhub_mcp.embedders.gemini import GeminiRequest
+    from skillhub_mcp.embedders.openai import OpenAIRequest
     from skillhub_mcp.embedders.remote import RemoteEmbedder
 
-    module = openai if provider == "openai" else gemini
-    model = model or module.DEFAULT_MODEL
-    request = (
-        openai.OpenAIRequest(model=model, api_key=api_key, base_url=base_url)
-        if provider == "openai"
-        else gemini.GeminiRequest(model=model, api_key=api_key, base_url=base_url)
-    )
+    request_of = OpenAIRequest if provider == "openai" else GeminiRequest
+    model = model or request_of.embedding_model
+    request = request_of(model=model, api_key=api_key, base_url=base_url)
     return RemoteEmbedder(f"{provider}:{model}", request, waiting=waiting, unhurried=unhurried)

@@ -1,11 +1,12 @@
-"""The embedder protocol, and the type of vectors."""
+"""The embedder protocol, and its types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 Vector = list[float]
+Purpose = Literal["document", "query"]
 
 
 class Embedder(Protocol):

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skillhub_mcp.embedders.base import Vector
-from skillhub_mcp.embedders.remote import ATTEMPTS, Purpose, translated
-
-DEFAULT_MODEL = "gemini-embedding-001"
-DEFAULT_ANSWERING_MODEL = "gemini-2.5-flash"
+from skillhub_mcp.embedders.base import Purpose, Vector
+from skillhub_mcp.embedders.remote import ATTEMPTS, translated
 
 _TASK_TYPES: dict[Purpose, str] = {"document": "RETRIEVAL_DOCUMENT", "query": "RETRIEVAL_QUERY"}
 _FIRST_PAUSE_SECONDS = 0.5
@@ -17,6 +14,9 @@ _FIRST_PAUSE_SECONDS = 0.5
 
 class GeminiRequest:
     """Calls `batchEmbedContents`, or `generateContent`, through Google's SDK, imported with the first request."""
+
+    embedding_model = "gemini-embedding-001"
+    answering_model = "gemini-2.5-flash"
 
     def __init__(self, *, model: str, api_key: str, base_url: str | None) -> None:
         self._model = model

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillhub_mcp._util.safe_json import BadJson, read_json
+from skillhub_mcp.embedders.base import Purpose
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "weightedmean"]
 
@@ -54,22 +55,13 @@ class ModelUnusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """Prefixes by which models such as E5 distinguish queries from documents."""
-
-    query: str = ""
-    document: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ModelDirectory:
     """The files of a model and its configuration.
 
-    `pooling` is None if unspecified. `labels` is the number of outputs of a classifier, if known. With `applies_dense`,
-    pooling is followed by a layer that `model` lacks.
+    `pooling` is None if unspecified. `prompts` are the prefixes by which models such as E5 distinguish queries from
+    documents. With `applies_dense`, pooling is followed by a layer that `model` lacks.
     """
 
-    path: str
     model: str
     tokenizer: str
     digest: str
@@ -77,8 +69,7 @@ class ModelDirectory:
     pad_token: int
     lowercase: bool
     pooling: Pooling | None
-    prompts: Prompts
-    labels: int | None
+    prompts: Mapping[Purpose, str]
     applies_dense: bool
 
 
@@ -95,17 +86,14 @@ def read_model_directory(path: str) -> ModelDirectory:
         sentence = _config(path, "sentence_bert_config.json")
         modules = _modules(path)
         pooling = _pooling(path, modules)
-        written = _config(path, "config_sentence_transformers.json")
-        prompts = _prompts(written)
+        prompts = _prompts(_config(path, "config_sentence_transformers.json"))
         configuration = repr((sorted(config.items()), sorted(sentence.items()), pooling, prompts))
         digest = _digest((*_weights(model), tokenizer), configuration)
     except OSError as error:
         problem = f"has a file that cannot be read: {error.strerror or error} ({error.filename})"
         raise ModelUnusable(problem, fix="make its files readable to you") from error
-    labels = config.get("id2label")
     pad_token = config.get("pad_token_id")
     return ModelDirectory(
-        path=path,
         model=model,
         tokenizer=tokenizer,
         digest=digest,
@@ -114,7 +102,6 @@ def read_model_directory(path: str) -> ModelDirectory:
         lowercase=sentence.get("do_lower_case") is True,
         pooling=pooling,
         prompts=prompts,
-        labels=len(labels) if isinstance(labels, dict) and _classifies(config) else None,
         applies_dense=any(kind.endswith(".Dense") for kind in modules),
     )
 
@@ -212,12 +199,12 @@ def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
     return way
 
 
-def _prompts(written: Mapping[str, Any]) -> Prompts:
+def _prompts(written: Mapping[str, Any]) -> Mapping[Purpose, str]:
     named = written.get("prompts")
     prompts = {name: one for name, one in named.items() if isinstance(one, str)} if isinstance(named, dict) else {}
     usual = prompts.get(str(written.get("default_prompt_name")), "")
     documents = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
-    return Prompts(prompts.get("query", usual), next(documents, usual))
+    return {"query": prompts.get("query", usual), "document": next(documents, usual)}
 
 
 def _max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any], sentence: Mapping[str, Any]) -> int:
@@ -232,8 +219,3 @@ def _max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any], sentenc
 
 def _length(value: object) -> int:
     return value if type(value) is int and _SHORTEST <= value <= _LONGEST else 0
-
-
-def _classifies(config: Mapping[str, Any]) -> bool:
-    architectures = config.get("architectures")
-    return isinstance(architectures, list) and any("ForSequenceClassification" in str(one) for one in architectures)

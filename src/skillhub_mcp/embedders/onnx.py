@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.base import Purpose, Vector
 from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, Pooling
 from skillhub_mcp.embedders.onnx_model import MAX_BATCH_TEXTS, OnnxModel, Output
 from skillhub_mcp.embedders.remote import sendable
@@ -23,28 +22,21 @@ _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 # The output of BERT's training task, not the meaning of a sentence.
 _NOT_MEANING = "pooler_output"
 _TOKEN_AXES = 3
+_POOLED_AXES = 2
 # A classifier answers with few numbers; no encoder has so few.
 _FEWEST_NUMBERS = 8
-# Four times those of the largest encoders: each skill's vector is kept in memory.
-_MOST_NUMBERS = 16_384
 
 
 class OnnxEmbedder:
     """An Embedder over a model directory, loaded with the first call.
 
-    A call takes at most `waiting` seconds while a user waits, and `unhurried` while none does, loading included.
+    A run takes at most `waiting` seconds while a user waits, and `unhurried` while none does.
     """
 
     is_instant = False
     texts_at_once = MAX_BATCH_TEXTS
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        waiting: float = _WAITING_SECONDS,
-        unhurried: float = _UNHURRIED_SECONDS,
-    ) -> None:
+    def __init__(self, path: str, *, waiting: float = _WAITING_SECONDS, unhurried: float = _UNHURRIED_SECONDS) -> None:
         self._model = OnnxModel(path)
         self._waiting = waiting
         self._unhurried = unhurried
@@ -58,39 +50,31 @@ class OnnxEmbedder:
             # Said by each call.
             return _UNKNOWN
 
-    @property
-    def directory(self) -> ModelDirectory:
-        """The model's files and configuration. Raises EmbeddingError."""
-        try:
-            return self._model.directory
-        except ModelUnusable as error:
-            raise self._failure(error) from error
-
     def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
         """Return one vector per text, in order. Raises EmbeddingError."""
-        seconds = self._waiting if waiting else self._unhurried
-        prompt = sendable(self.directory.prompts.document)
-        return self._vectors([prompt + sendable(text) for text in texts], "document", seconds)
+        return self._vectors(texts, "document", self._waiting if waiting else self._unhurried)
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Raises EmbeddingError."""
-        prompt = sendable(self.directory.prompts.query)
-        return self._vectors([prompt + sendable(text)], "query", self._waiting)[0]
+        return self._vectors([text], "query", self._waiting)[0]
 
-    def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
-        if self.identity == _UNKNOWN:
-            # The index would take them for vectors of another model.
-            raise self._failure(ModelUnusable("was not there when this program started", fix="start it again"))
+    def _vectors(self, texts: Sequence[str], purpose: Purpose, seconds: float) -> list[Vector]:
         vectors: list[Vector] = [[]] * len(texts)
         try:
-            deadline = time.monotonic() + seconds
-            for numbers, output in self._model.outputs(texts, lane=lane, deadline=deadline) if texts else ():
+            for numbers, output in self._model.outputs(self._prompted(texts, purpose), seconds=seconds):
                 units = _units(_pooled(output, self._model.directory))
                 for number, unit in zip(numbers, units, strict=True):
                     vectors[number] = unit.tolist()
         except ModelUnusable as error:
             raise self._failure(error) from error
         return vectors
+
+    def _prompted(self, texts: Sequence[str], purpose: Purpose) -> list[str]:
+        prompt = sendable(self._model.directory.prompts[purpose])
+        if self.identity == _UNKNOWN:
+            # The index would take the vectors for those of another model.
+            raise ModelUnusable("was not there when this program started", fix="start it again")
+        return [prompt + sendable(text) for text in texts]
 
     def _failure(self, error: ModelUnusable) -> EmbeddingError:
         return EmbeddingError(
@@ -116,8 +100,7 @@ def _pooled(output: Output, directory: ModelDirectory) -> Any:
                 fix="export it with that layer, to an output called sentence_embedding",
             )
         answered = _POOL[directory.pooling or "mean"](answered, output.mask)
-    expected = len(output.mask), np.clip(answered.shape[-1], _FEWEST_NUMBERS, _MOST_NUMBERS) if answered.ndim else 0
-    if answered.shape != expected:
+    if answered.ndim != _POOLED_AXES or len(answered) != len(output.mask) or answered.shape[1] < _FEWEST_NUMBERS:
         shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} texts with {shapes}, which are not vectors of texts",

@@ -1,4 +1,4 @@
-"""An ONNX model in this process: its tokenizer and its network, loaded with the first call, within time limits.
+"""An ONNX model in this process: its tokenizer and its network, loaded with the first call.
 
 Nothing here reaches the network: `onnxruntime` sends telemetry from version 1.29 on, so it is switched off.
 """
@@ -10,18 +10,16 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, read_model_directory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-T = TypeVar("T")
 Text = str | tuple[str, str]
 
 # More hinder the client that we run beside, and gain little on texts this short.
@@ -46,50 +44,36 @@ class Output:
 
 
 class OnnxModel:
-    """The model in a directory. Safe to use from several threads; runs one batch at a time for each `lane`."""
+    """The model in a directory. Safe to use from several threads."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._loading = threading.Lock()
-        self._directory: ModelDirectory | None = None
-        self._network: futures.Future[_Network] | None = None
 
-    @property
+    @cached_property
     def directory(self) -> ModelDirectory:
         """What the directory held when this was first asked for. Raises ModelUnusable."""
-        with self._loading:
-            if self._directory is None:
-                self._directory = read_model_directory(self.path)
-            return self._directory
+        return read_model_directory(self.path)
 
-    def outputs(self, texts: Sequence[Text], *, lane: str, deadline: float) -> Iterator[tuple[list[int], Output]]:
+    def outputs(self, texts: Sequence[Text], *, seconds: float) -> Iterator[tuple[list[int], Output]]:
         """Yield the indices of texts and their outputs, in batches of similar length.
 
-        Two texts in one item are compared. `deadline` (`time.monotonic`) stops a run. Raises ModelUnusable.
+        Two texts in one item are compared. The runs stop after `seconds`. Raises ModelUnusable.
         """
-        network = self._loaded(deadline)
-        encoded = [network.encode(text) for text in texts]
-        for numbers in _batches([network.tokens or len(one.ids) for one in encoded], most=network.most_texts):
-            yield numbers, network.run([encoded[number] for number in numbers], lane=lane, deadline=deadline)
-
-    def _loaded(self, deadline: float) -> _Network:
-        directory = self.directory
         with self._loading:
-            if self._network is None:
-                self._network = start_abandonable(lambda: _load(directory))
-            loading = self._network
-        try:
-            return _answer(loading, deadline)
-        except ModelUnusable:
-            with self._loading:
-                # What failed is tried again; what only takes long goes on.
-                if loading.done() and self._network is loading and loading.exception() is not None:
-                    self._network = None
-            raise
+            network = self._network
+        deadline = time.monotonic() + seconds
+        encoded = [network.encode(text) for text in texts]
+        for numbers in _batches([len(one.ids) for one in encoded]):
+            yield numbers, network.run([encoded[number] for number in numbers], deadline=deadline)
+
+    @cached_property
+    def _network(self) -> _Network:
+        return _load(self.directory)
 
 
 class _Network:
-    """A loaded tokenizer and network: `most_texts` at a time, each of exactly `tokens` tokens where that is not 0."""
+    """A loaded tokenizer and network."""
 
     def __init__(self, tokenizer: Any, session: Any, directory: ModelDirectory) -> None:
         self._tokenizer = tokenizer
@@ -98,23 +82,14 @@ class _Network:
         self._lowercase = directory.lowercase
         self._inputs = {one.name: one for one in session.get_inputs()}
         self._outputs = [one.name for one in session.get_outputs() if "float" in one.type]
-        self._lanes: dict[str, threading.Lock] = {}
         unknown = sorted(self._inputs.keys() - set(_INPUTS))
         if unknown or "input_ids" not in self._inputs:
             named = f"asks for {', '.join(unknown)}" if unknown else "asks for no input_ids"
             raise ModelUnusable(f"{named}, which is not an encoder of texts", fix="use a model that encodes texts")
         if not self._outputs:
             raise ModelUnusable("answers with no floating-point numbers", fix="use an export with such an output")
-        fixed = [one if isinstance(one, int) else 0 for one in self._inputs["input_ids"].shape]
-        batch, self.tokens = (*fixed, 0, 0)[:2]
-        if batch > 1:
-            raise ModelUnusable(f"takes {batch} texts at a time only", fix="export it with a dynamic batch size")
-        if self.tokens > MAX_BATCH_TOKENS:
-            raise ModelUnusable(f"takes {self.tokens} tokens at a time only", fix="export it with a dynamic length")
-        self.most_texts = batch or MAX_BATCH_TEXTS
-        tokens = min(directory.max_tokens, self.tokens or directory.max_tokens)
         tokenizer.no_padding()
-        tokenizer.enable_truncation(max_length=tokens)
+        tokenizer.enable_truncation(max_length=directory.max_tokens)
 
     def encode(self, text: Text) -> Any:
         """Return the tokens of a text, or of two."""
@@ -122,12 +97,12 @@ class _Network:
         with _translated("has a tokenizer.json that cannot be used"):
             return self._tokenizer.encode(*(one.lower() if self._lowercase else one for one in texts))
 
-    def run(self, encoded: Sequence[Any], *, lane: str, deadline: float) -> Output:
+    def run(self, encoded: Sequence[Any], *, deadline: float) -> Output:
         """Return the outputs for one batch. Raises ModelUnusable."""
         import numpy as np
         from onnxruntime import RunOptions
 
-        width = self.tokens or max(len(one.ids) for one in encoded)
+        width = max(len(one.ids) for one in encoded)
 
         def padded(rows: Sequence[Sequence[int]], value: int) -> NDArray[Any]:
             return np.array([[*row, *[value] * (width - len(row))] for row in rows], dtype=np.int64)
@@ -144,25 +119,22 @@ class _Network:
         }
         options = RunOptions()
         options.log_severity_level = _FATAL_ONLY
-        turn = self._lanes.setdefault(lane, threading.Lock())
-        if not turn.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise _late()
-
-        def work() -> Sequence[Any]:
-            try:
-                with _translated("cannot be run"):
-                    found: Sequence[Any] = self._session.run(self._outputs, feeds, options)
-                    return found
-            finally:
-                _RUNNING.discard(options)
-                turn.release()
-
+        timer = threading.Timer(deadline - time.monotonic(), setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
         _RUNNING.add(options)
         try:
-            answered = _answer(start_abandonable(work), deadline)
-        except ModelUnusable:
-            options.terminate = True
+            with _translated("cannot be run"):
+                answered = self._session.run(self._outputs, feeds, options)
+        except ModelUnusable as error:
+            if options.terminate:
+                raise ModelUnusable(
+                    "did not answer in time", fix="use a smaller model, or one with 8-bit weights"
+                ) from error
             raise
+        finally:
+            timer.cancel()
+            _RUNNING.discard(options)
         return Output(dict(zip(self._outputs, answered, strict=True)), mask)
 
 
@@ -194,18 +166,6 @@ def _load(directory: ModelDirectory) -> _Network:
     return _Network(tokenizer, session, directory)
 
 
-def _answer(future: futures.Future[T], deadline: float) -> T:
-    """Return what a call returns, or raise what it raises. Raises ModelUnusable after the deadline."""
-    futures.wait([future], timeout=max(0.0, deadline - time.monotonic()))
-    if not future.done():
-        raise _late()
-    return future.result()
-
-
-def _late() -> ModelUnusable:
-    return ModelUnusable("did not answer in time", fix="use a smaller model, or one with 8-bit weights")
-
-
 @contextmanager
 def _translated(problem: str) -> Iterator[None]:
     try:
@@ -218,11 +178,11 @@ def _translated(problem: str) -> Iterator[None]:
         ) from error
 
 
-def _batches(lengths: Sequence[int], *, most: int) -> Iterator[list[int]]:
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield the numbers of texts of such lengths in batches, of which each pads little and is bounded."""
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
-        if batch and (len(batch) >= most or (len(batch) + 1) * lengths[number] > MAX_BATCH_TOKENS):
+        if batch and (len(batch) >= MAX_BATCH_TEXTS or (len(batch) + 1) * lengths[number] > MAX_BATCH_TOKENS):
             yield batch
             batch = []
         batch.append(number)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillhub_mcp.embedders.base import Vector
-from skillhub_mcp.embedders.remote import ATTEMPTS, Purpose, RequestFailed, translated
+from skillhub_mcp.embedders.base import Purpose, Vector
+from skillhub_mcp.embedders.remote import ATTEMPTS, RequestFailed, translated
 
-DEFAULT_MODEL = "text-embedding-3-small"
-DEFAULT_ANSWERING_MODEL = "gpt-4.1-mini"
 _ANY_OBJECT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
 
 
 class OpenAIRequest:
     """Calls `POST /embeddings`, or `POST /chat/completions`, through OpenAI's SDK, imported with the first request."""
+
+    embedding_model = "text-embedding-3-small"
+    answering_model = "gpt-4.1-mini"
 
     def __init__(self, *, model: str, api_key: str, base_url: str | None) -> None:
         self._model = model
@@ -31,10 +32,8 @@ class OpenAIRequest:
             raw = self._connected().embeddings.with_raw_response.create(
                 model=self._model, input=list(texts), timeout=timeout
             )
-        _refuse_page(raw.headers)
-        with translated(openai.APIStatusError):
-            answer = raw.parse()
-            return [list(item.embedding) for item in sorted(answer.data, key=lambda item: item.index)]
+            _refuse_page(raw.headers)
+            return [list(item.embedding) for item in sorted(raw.parse().data, key=lambda item: item.index)]
 
     def answer(self, instruction: str, text: str, *, timeout: float) -> str:
         """Return what the model answers, as JSON text. Raises RequestFailed."""
@@ -55,8 +54,7 @@ class OpenAIRequest:
             raw = self._connected().chat.completions.with_raw_response.create(
                 model=self._model, messages=messages, response_format=self._format, timeout=timeout
             )
-        _refuse_page(raw.headers)
-        with translated(openai.APIStatusError):
+            _refuse_page(raw.headers)
             return str(raw.parse().choices[0].message.content)
 
     def _connected(self) -> Any:

@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from skillhub_mcp.embedders.abandonable import start_abandonable
-from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.base import Purpose, Vector
 from skillhub_mcp.errors import EmbeddingError
 
-Purpose = Literal["document", "query"]
 T = TypeVar("T")
 
 # Limits that every provider accepts: Gemini 100 texts per request, OpenAI 8,192 tokens per text and 300,000 per
@@ -115,6 +114,8 @@ def translated(status_error: type[Exception]) -> Iterator[None]:
     """
     try:
         yield
+    except RequestFailed:
+        raise
     except status_error as error:
         status = getattr(error, "status_code", None) or getattr(error, "code", None)
         raise RequestFailed(f"answered with HTTP status {status}", refused=status in _REFUSED_STATUSES) from error

@@ -27,13 +27,10 @@ def make_reranker(
     provider: Literal["openai", "gemini"], *, model: str | None, api_key: str, base_url: str | None
 ) -> ModelReranker:
     """Return a reranker that asks a provider's model. Loads no SDK and sends no request yet."""
-    from skillhub_mcp.embedders import gemini, openai
+    from skillhub_mcp.embedders.gemini import GeminiRequest
+    from skillhub_mcp.embedders.openai import OpenAIRequest
     from skillhub_mcp.search.rerankers.model import ModelReranker
 
-    if provider == "openai":
-        model = model or openai.DEFAULT_ANSWERING_MODEL
-        ask = openai.OpenAIRequest(model=model, api_key=api_key, base_url=base_url).answer
-    else:
-        model = model or gemini.DEFAULT_ANSWERING_MODEL
-        ask = gemini.GeminiRequest(model=model, api_key=api_key, base_url=base_url).answer
-    return ModelReranker(f"{provider}:{model}", ask)
+    request_of = OpenAIRequest if provider == "openai" else GeminiRequest
+    model = model or request_of.answering_model
+    return ModelReranker(f"{provider}:{model}", request_of(model=model, api_key=api_key, base_url=base_url).answer)

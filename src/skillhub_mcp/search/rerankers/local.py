@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
-from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable
+from skillhub_mcp.embedders.model_directory import ModelUnusable
 from skillhub_mcp.embedders.onnx_model import OnnxModel, Output
 from skillhub_mcp.embedders.remote import sendable
 from skillhub_mcp.errors import RerankingError
@@ -20,19 +19,11 @@ _YES_OR_NO = 2
 
 
 class LocalReranker:
-    """A Reranker over a model directory, loaded with the first search; what takes longer than that may is ended."""
+    """A Reranker over a model directory, loaded with the first search; a run that takes too long is ended."""
 
     def __init__(self, path: str, *, seconds: float = SECONDS) -> None:
         self._model = OnnxModel(path)
         self._seconds = seconds
-
-    @property
-    def directory(self) -> ModelDirectory:
-        """What the directory says of the model. Raises RerankingError."""
-        try:
-            return self._model.directory
-        except ModelUnusable as error:
-            raise self._failure(error) from error
 
     def rerank(self, query: str, skills: Sequence[tuple[str, str]]) -> list[float]:
         """Return the model's odds, from 0 to 1, that each fits. Raises RerankingError, also where it takes too long."""
@@ -42,10 +33,8 @@ class LocalReranker:
         distinct = sorted(set(pairs))
         found: dict[tuple[str, str], float] = {}
         try:
-            deadline = time.monotonic() + self._seconds
-            for numbers, output in self._model.outputs(distinct, lane="rerank", deadline=deadline):
-                odds = _odds(output, self._model.directory)
-                found |= {distinct[number]: one for number, one in zip(numbers, odds, strict=True)}
+            for numbers, output in self._model.outputs(distinct, seconds=self._seconds):
+                found |= {distinct[number]: one for number, one in zip(numbers, _odds(output), strict=True)}
         except ModelUnusable as error:
             raise self._failure(error) from error
         return [found[pair] for pair in pairs]
@@ -57,7 +46,7 @@ class LocalReranker:
         )
 
 
-def _odds(output: Output, directory: ModelDirectory) -> list[float]:
+def _odds(output: Output) -> list[float]:
     """Return how likely each text of a batch fits. Raises ModelUnusable for outputs of another kind of model."""
     import numpy as np
 
@@ -65,8 +54,7 @@ def _odds(output: Output, directory: ModelDirectory) -> list[float]:
     logits = found.get(_LABELS, next(iter(found.values()))).astype(np.float64)
     if logits.ndim == 1:
         logits = logits[:, None]
-    labels = directory.labels or logits.shape[-1]
-    if logits.ndim != 2 or len(logits) != len(output.mask) or not 1 <= logits.shape[1] == labels <= _YES_OR_NO:  # noqa: PLR2004
+    if logits.ndim != 2 or len(logits) != len(output.mask) or not 1 <= logits.shape[1] <= _YES_OR_NO:  # noqa: PLR2004
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} pairs of texts with {shapes}, which says of none how well it fits",
