@@ -54,7 +54,7 @@ def test_a_violation_is_reported_alone(rule: str, write: Writer) -> None:
     assert rules(found) - set(fixture.also) == {rule}
     broken = next(finding for finding in found.findings if finding.rule == rule)
     assert broken.severity is RULES[rule].verdict
-    assert (broken.message, broken.fix) == (broken.message.strip(), RULES[rule].fix)
+    assert (broken.message, broken.hint) == (broken.message.strip(), RULES[rule].fix)
     assert found.valid == all(finding.severity is not Severity.ERROR for finding in found.findings)
 
 

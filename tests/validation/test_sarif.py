@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from skillhub_mcp.cli.commands.validate import BOOK
-from skillhub_mcp.skills.rules import RULES, Severity
-from skillhub_mcp.validation.checker import Finding, ValidationResult
+from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity
+from skillhub_mcp.validation.checker import ValidationResult
 from skillhub_mcp.validation.sarif import sarif as sarif_of
 
-ERROR = Finding("key-unknown", Severity.ERROR, "'x' is not a specified key", "move it under metadata", 4)
-NOTE = Finding("file-unreferenced", Severity.NOTE, "nothing mentions 'a b'", "say when to read it")
+ERROR = Diagnostic("key-unknown", Severity.ERROR, "'x' is not a specified key", "move it under metadata", 4)
+NOTE = Diagnostic("file-unreferenced", Severity.NOTE, "nothing mentions 'a b'", "say when to read it")
 
 
 def sarif(results: list[ValidationResult], *, base: str) -> dict[str, Any]:

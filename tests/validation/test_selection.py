@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.skills.rules import RULES, Severity
-from skillhub_mcp.validation.checker import Finding, ValidationResult
+from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity
+from skillhub_mcp.validation.checker import ValidationResult
 from skillhub_mcp.validation.selection import chosen_rules, only
 
 
@@ -45,6 +45,6 @@ def test_an_unknown_rule_is_refused_with_the_nearest(option: str, written: str, 
 
 
 def test_only_findings_of_selected_rules_are_kept() -> None:
-    both = tuple(Finding(rule, Severity.ERROR, "m", "f") for rule in ("key-type", "name-form"))
+    both = tuple(Diagnostic(rule, Severity.ERROR, "m", "f") for rule in ("key-type", "name-form"))
     assert only(ValidationResult("x", "one", both), {"name-form"}) == ValidationResult("x", "one", both[1:])
     assert only(ValidationResult("x", "one", both), ()).valid

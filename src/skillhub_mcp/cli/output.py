@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.model import Skill
     from skillhub_mcp.skills.rules import Diagnostic
     from skillhub_mcp.skills.snapshot import Problem
-    from skillhub_mcp.validation.checker import Finding
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -110,7 +109,7 @@ def listed_json(one: ListedSkill) -> dict[str, object]:
     return skill_json(one.skill) | served
 
 
-def finding_json(one: AuditFinding | Diagnostic | Finding, **more: object) -> dict[str, object]:
+def finding_json(one: AuditFinding | Diagnostic, **more: object) -> dict[str, object]:
     """Return a finding of the audit, of the parser or of `validate` as JSON values."""
     return {"rule": one.rule, "severity": one.severity.value, "line": one.line, "message": one.message, **more}
 

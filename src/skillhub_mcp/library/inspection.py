@@ -14,8 +14,8 @@ from skillhub_mcp.auditing.rules import AuditFinding, Risk
 from skillhub_mcp.errors import SkillWithheld
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.rules import Severity
-from skillhub_mcp.validation.checker import Finding, check
+from skillhub_mcp.skills.rules import Diagnostic, Severity
+from skillhub_mcp.validation.checker import check
 from skillhub_mcp.validation.targets import Target
 
 _NO_STAMP = FileStamp(0, 0, "", 0)
@@ -45,7 +45,7 @@ class Look:
     """Errors of a SKILL.md, findings of the audit, and capabilities. `name` is empty if it cannot be read."""
 
     document: str
-    problems: tuple[Finding, ...]
+    problems: tuple[Diagnostic, ...]
     findings: tuple[AuditFinding, ...]
     powers: Capabilities
     name: str = ""

@@ -16,7 +16,7 @@ import yaml
 
 from skillhub_mcp.publishing.portable_yaml import Json, read_portable
 from skillhub_mcp.sanitize import in_frontmatter, shortened
-from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
+from skillhub_mcp.skills.frontmatter import Document, Value, parse
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
 
 _TEXTS = ("license", "compatibility")
@@ -56,7 +56,7 @@ def published_document(content: bytes, name: str) -> PublishedDocument | Withhel
         return Withheld("its SKILL.md can no longer be read")
     broken = any(diagnostic.rule in ("yaml-repaired", "yaml-words-lost") for diagnostic in document.diagnostics)
     try:
-        verbatim = read_portable(repaired(document.header).header if broken else document.header)
+        verbatim = read_portable(document.as_read)
     except yaml.YAMLError:
         return Withheld("YAML parsers do not agree on its frontmatter")
     frontmatter = dict(verbatim.values)

@@ -58,7 +58,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed SKILL.md; unusable without `values`. `header` starts at character `header_start`, on `first_line`."""
+    """A parsed SKILL.md; unusable without `values`. `header` starts at character `header_start`, on `first_line`.
+
+    `as_read` is the header after repairs, with quotes around what YAML would drop; `lossy` if words are left out.
+    """
 
     values: Mapping[str, Value] | None
     lines: Mapping[str, int]
@@ -70,6 +73,8 @@ class Document:
     before: str = ""
     is_toml: bool = False
     entries: tuple[Entry, ...] = ()
+    as_read: str = ""
+    lossy: bool = False
 
 
 class _Unusable(Exception):
@@ -208,7 +213,7 @@ def _split(text: str) -> Document:
     if before.strip().rpartition("\n")[2].lstrip().startswith(("```", "~~~")):
         body = _without_code_fence(body)
     is_toml = opening["fence"][0] == "+" and _TOML_KEY.search(header) is not None
-    return Document(None, {}, body, tuple(found), header, first_line, opening.end(), before, is_toml)
+    return Document(None, {}, body, tuple(found), header, first_line, opening.end(), before, is_toml, as_read=header)
 
 
 def _without_code_fence(body: str) -> str:
@@ -255,9 +260,11 @@ def _read_yaml(parts: Document) -> Document:
     """Return the document with the values of its header, as it is or else repaired."""
     read = _mapping(parts.header, parts.first_line)
     found = list(parts.diagnostics)
+    as_read = Repaired(parts.header)
     if isinstance(read, Diagnostic):
         failure = read
         repairs = None if failure.rule == "yaml-too-complex" else repair(parts.header, _mapping_of)
+        as_read = repairs or as_read
         read = failure if repairs is None else _mapping(repairs.header, parts.first_line)
         # Without a description there is no skill either way, and the failure says why.
         if isinstance(read, Diagnostic) or not read.values.get("description"):
@@ -266,10 +273,19 @@ def _read_yaml(parts: Document) -> Document:
     is_as_written = len(found) == len(parts.diagnostics) and not read.lost
     found += (violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost)
     if read.lost:
-        whole = _mapping(read.with_lost_words(), parts.first_line)
+        as_read = Repaired(read.with_lost_words(), as_read.lost)
+        whole = _mapping(as_read.header, parts.first_line)
         read = read if isinstance(whole, Diagnostic) else whole
     entries = tuple(read.entries) if is_as_written else ()
-    return replace(parts, values=read.values, lines=read.lines, diagnostics=(*found, *read.found), entries=entries)
+    return replace(
+        parts,
+        values=read.values,
+        lines=read.lines,
+        diagnostics=(*found, *read.found),
+        entries=entries,
+        as_read=as_read.header,
+        lossy=as_read.lost,
+    )
 
 
 def _mapping(header: str, first_line: int) -> _EventReader | Diagnostic:
@@ -291,15 +307,6 @@ def _mapping_of(text: str) -> Mapping[str, Value] | None:
     """Return the mapping that a YAML text is, or None."""
     read = _mapping(text, 1)
     return None if isinstance(read, Diagnostic) else read.values
-
-
-def repaired(header: str) -> Repaired:
-    """Return a header as it is read: repaired if it is invalid, with the words that YAML would drop."""
-    found = Repaired(header)
-    if _mapping_of(header) is None:
-        found = repair(header, _mapping_of) or found
-    read = _mapping(found.header, 1)
-    return found if isinstance(read, Diagnostic) else Repaired(read.with_lost_words(), found.lost)
 
 
 class _Lost(NamedTuple):

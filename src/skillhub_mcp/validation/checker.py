@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
@@ -29,17 +29,6 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One violation of a rule, with its strict severity and its 1-based line in SKILL.md, if known."""
-
-    rule: str
-    severity: Severity
-    message: str
-    fix: str
-    line: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Cost:
     """The estimated tokens of name and description, of the body, and of all text files."""
 
@@ -50,11 +39,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """The findings for one skill. `path` is its SKILL.md, or the given path if it has none."""
+    """The findings for one skill, with strict severities. `path` is its SKILL.md, or the given path if it has none."""
 
     path: str
     name: str | None
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
     cost: Cost | None = None
 
     @property
@@ -67,11 +56,9 @@ class ValidationResult:
         return any(_ORDER[finding.severity] <= _ORDER[severity] for finding in self.findings)
 
 
-def _findings(diagnostics: Iterable[Diagnostic]) -> tuple[Finding, ...]:
-    """Return the diagnostics as findings, the worst first, then by line."""
-    found = [
-        Finding(one.rule, RULES[one.rule].verdict, one.message, RULES[one.rule].fix, one.line) for one in diagnostics
-    ]
+def _findings(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with strict severities, the worst first, then by line."""
+    found = [replace(one, severity=RULES[one.rule].verdict) for one in diagnostics]
     return tuple(sorted(found, key=lambda one: (_ORDER[one.severity], one.line or 0, one.rule, one.message)))
 
 

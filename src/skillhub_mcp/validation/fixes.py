@@ -13,20 +13,16 @@ from dataclasses import dataclass, replace
 
 import yaml
 
-from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
+from skillhub_mcp.skills.frontmatter import Document, decode, parse
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.parser import read_skill
-from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, INVISIBLE, SPECIFIED_KEYS
-from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, double_quoted, under_metadata
+from skillhub_mcp.skills.repairs import INVISIBLE
+from skillhub_mcp.validation.moved_keys import as_under_metadata, double_quoted, under_metadata
 
-_KEY_LINE = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
-_PART_OF_A_VALUE = re.compile(r"[ \t]+\S|-[ \t]")
 _FENCE = re.compile(r"-{3,}|\+{3,}")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NO_STAMP = FileStamp(0, 0, "", 0)
-_OWN_KEYS = ("category", "tags", "alwaysApply")
-_KNOWN_KEYS = frozenset((*SPECIFIED_KEYS, *EXTENSIONS, *DESCRIPTIVE_KEYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ def fix(content: bytes, directory_name: str, rules: Collection[str] | None = Non
         if rule not in subject.violations or (rules is not None and rule not in rules):
             continue
         after = _subject(apply(subject), directory_name)
-        if _is_better(subject, after, rule) and _same_meaning(subject, after, rule):
+        if _is_safe(subject, after, rule):
             fixed.append(rule)
             subject = after
     if not fixed:
@@ -105,24 +101,15 @@ def _subject(text: str, directory_name: str) -> _Subject:
     return _Subject(text, document, read.skill, violations, directory_name)
 
 
-def _is_better(before: _Subject, after: _Subject, rule: str) -> bool:
-    if after.violations[rule] >= before.violations[rule]:
+def _is_safe(before: _Subject, after: _Subject, rule: str) -> bool:
+    """Whether a fix removes violations of its rule, causes no others, and keeps the values and the body."""
+    old, new = before.document.values, after.document.values
+    if old is None or new is None or before.document.body != after.document.body:
         return False
-    # Without fences the header was not checked before.
-    return before.document.values is None or after.violations <= before.violations
-
-
-def _same_meaning(before: _Subject, after: _Subject, rule: str) -> bool:
-    if before.document.values is None:
-        # Only a fence is missing, so there are no values to compare.
-        return after.document.values is not None or before.document.body == after.document.body
-    if after.document.values is None or before.document.body != after.document.body:
+    if after.violations[rule] >= before.violations[rule] or not after.violations <= before.violations:
         return False
-    old, new = dict(before.document.values), dict(after.document.values)
     if rule == "name-form":
-        old.pop("name", None), new.pop("name", None)
-    if rule == "metadata-nested":
-        old["metadata"], new["metadata"] = _flat(old.get("metadata")), _flat(new.get("metadata"))
+        old, new = {**old, "name": None}, {**new, "name": None}
     if rule == "key-unknown":
         old, new = as_under_metadata(old), as_under_metadata(new)
     return old == new and _compared(before.skill, rule) == _compared(after.skill, rule)
@@ -143,8 +130,6 @@ def _without_text_before(subject: _Subject) -> str:
     rest = rest.strip("\r\n \t" + INVISIBLE)
     if any(line.strip() and not line.lstrip().startswith(("#", "```", "~~~")) for line in rest.splitlines()):
         return subject.text
-    if document.values is None:
-        return subject.text[len(document.before) :]
     closing = document.header_start + len(document.header)
     fence = subject.text[closing : _end_of_fences(subject)].lstrip(" \t")
     return subject.text[len(document.before) : closing] + fence + document.body
@@ -173,38 +158,10 @@ def _with_plain_fences(subject: _Subject) -> str:
     return f"{document.before}{plain[0]}{header}{plain[1]}{rest}"
 
 
-def _with_closing_fence(subject: _Subject) -> str:
-    """Close the frontmatter before a blank line or a heading, unless another key of a frontmatter follows."""
-    before = subject.document.before.count("\n") + 1
-    lines = subject.text.split("\n")
-    ending = "\r" if lines[before - 1].endswith("\r") else ""
-    end = before
-    while end < len(lines) and _belongs_to_a_header(lines[end]):
-        end += 1
-    if end == before or end == len(lines) or not _ends_a_header(lines[end]):
-        return subject.text
-    for line in lines[end:]:
-        key = _KEY_LINE.match(line)
-        if key is not None and key[1] in _KNOWN_KEYS:
-            return subject.text
-        if not (_ends_a_header(line) or _belongs_to_a_header(line)):
-            break
-    return "\n".join([*lines[:end], f"---{ending}", *lines[end:]])
-
-
-def _belongs_to_a_header(line: str) -> bool:
-    plain = line.rstrip("\r")
-    return bool(_KEY_LINE.match(plain) or _PART_OF_A_VALUE.match(plain))
-
-
-def _ends_a_header(line: str) -> bool:
-    return not line.strip() or line.startswith("# ")
-
-
 def _quoted(subject: _Subject) -> str:
     """Quote the values that the parser cannot read as written."""
-    found = repaired(subject.document.header)
-    return subject.text if found.lost else subject.with_header(found.header)
+    document = subject.document
+    return subject.text if document.lossy else subject.with_header(document.as_read)
 
 
 def _with_conforming_name(subject: _Subject) -> str:
@@ -224,47 +181,12 @@ def _with_descriptive_keys_moved(subject: _Subject) -> str:
     return subject.with_header(under_metadata(header, subject.document.entries, subject.document.values or {}))
 
 
-def _with_flat_metadata(subject: _Subject) -> str:
-    """Replace the nested `metadata.skillhub` by the flat keys `skillhub.category` and so on."""
-    metadata = (subject.document.values or {}).get("metadata")
-    nested = metadata.get("skillhub") if isinstance(metadata, dict) else None
-    if not isinstance(nested, dict) or not nested.keys() <= set(_OWN_KEYS):
-        return subject.text
-    lines = subject.document.header.split("\n")
-    ending = "\r" if lines[0].endswith("\r") else ""
-    start = next((at for at, line in enumerate(lines) if re.fullmatch(r"[ \t]+skillhub:[ \t]*\r?", line)), None)
-    if start is None:
-        return subject.text
-    indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
-    end = start + 1
-    while end < len(lines) and (not lines[end].strip() or lines[end].startswith(indent + " ")):
-        end += 1
-    while not lines[end - 1].strip():
-        end -= 1
-    if any("#" in line for line in lines[start:end]):
-        # Rewriting would lose the comment.
-        return subject.text
-    flat = [f"{indent}skillhub.{key}: {double_quoted(as_text(value))}{ending}" for key, value in nested.items()]
-    return subject.with_header("\n".join([*lines[:start], *flat, *lines[end:]]))
-
-
-def _flat(metadata: Value) -> Value:
-    if not isinstance(metadata, dict):
-        return metadata
-    nested = metadata.get("skillhub")
-    rest: dict[str, Value] = {key: value for key, value in metadata.items() if key != "skillhub"}
-    inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
-    return {**{f"skillhub.{key}": as_text(value) for key, value in inner.items()}, **rest}
-
-
 _FIXES: Mapping[str, Callable[[_Subject], str]] = {
     "frontmatter-late": _without_text_before,
     "frontmatter-fence": _with_plain_fences,
-    "frontmatter-unclosed": _with_closing_fence,
     "yaml-repaired": _quoted,
     "yaml-words-lost": _quoted,
     "name-form": _with_conforming_name,
     "key-unknown": _with_descriptive_keys_moved,
-    "metadata-nested": _with_flat_metadata,
 }
 FIXABLE_RULES = ("file-name", "file-encoding", "file-line-ends", *_FIXES)
