@@ -72,6 +72,20 @@ def test_the_card_can_be_switched_off_or_cut_to_names(
     assert instructions_of({**environment, "SKILLHUB_CARD": "off"}) == "\n\n".join(rules)
 
 
+@pytest.mark.parametrize(("sets", "heading"), [("core,context", "By domain;"), ("context,skill", "Available:")])
+def test_two_lists_share_the_room_of_the_instructions(
+    hub_environment: Environment, write_skill: SkillWriter, project: Path, sets: str, heading: str
+) -> None:
+    for number in range(12):
+        write_skill(f"in-hub-{number}", "h" * 100)
+        write_skill(f"in-repo-{number}", "r" * 100, root=project / ".agents" / "skills")
+    environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
+    text = instructions_of({**environment, "SKILLHUB_TOOLS": sets})
+    assert len(text.encode()) <= 2_048
+    assert "<name>in-repo-" in text
+    assert f"\n{heading}" in text
+
+
 def test_project_skills_and_matching_skills_come_first(
     hub_environment: Environment, write_skill: SkillWriter, project: Path
 ) -> None:

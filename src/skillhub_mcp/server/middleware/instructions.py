@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from fastmcp.server.providers import Provider
 from fastmcp.tools.base import Tool
 from mcp_types import SERVER_INFO_META_KEY, Icon, Implementation
 
-from skillhub_mcp.disclosure.card import SEPARATOR, CardContext, list_and_card, list_and_rest, render_card
+from skillhub_mcp.disclosure.card import CardContext, render_card
 from skillhub_mcp.disclosure.catalogue import (
     Budget,
     Catalogue,
@@ -71,6 +71,7 @@ CONTEXT = (
 SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call Skill with its name."
 
 _MAX_BYTES = 2_048
+_SEPARATOR = "\n\n"
 # A library that takes longer to read is described by its tools alone.
 _TIMEOUT_SECONDS = 1.0
 
@@ -131,7 +132,7 @@ class Introduction(Middleware):
             return self.rules
         project = self._hub.project()
         named = path_for_model(project.root) if project.exists else "none; SKILLHUB_CWD names one"
-        return f"{self.rules}{SEPARATOR}Project: {named}"
+        return _joined(self.rules, f"Project: {named}")
 
     async def _write(self, opening: str) -> str:
         """Return the text for the current client: the opening alone if the skills are not available in time."""
@@ -150,9 +151,7 @@ class Introduction(Middleware):
         return opening
 
     def _text(self, opening: str) -> str:
-        room = _MAX_BYTES - len(opening.encode()) - len(SEPARATOR)
-        text = self._lists(room) if room > 0 else ""
-        return f"{opening}{SEPARATOR}{text}" if text else opening
+        return _joined(opening, self._lists(_left(_MAX_BYTES, opening)))
 
     @property
     def _promises_a_list(self) -> bool:
@@ -161,23 +160,23 @@ class Introduction(Middleware):
 
     def _lists(self, max_bytes: int) -> str:
         """Return the lists of skills, or the list and the card, of the tool sets."""
+        entries = {} if self._catalogues is None else self._context_entries()
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
             names = [self._shown(entry) for entry in self._hub.catalogue()]
-            if self._catalogues is None:
-                return self._name_list(names, max_bytes).text
-            entries = list(self._context_entries().values())
-            return list_and_rest(
-                lambda room: self._name_list(names, room),
-                lambda _, room: _context_list(entries, Budget(max_bytes=room)).text,
-                max_bytes=max_bytes,
-            )
+            named = self._name_list(names, max_bytes // 2 if entries else max_bytes).text
+            return _joined(named, _context_list(entries.values(), _left(max_bytes, named)).text)
         if "core" not in self._options.tools:
-            return _context_list(list(self._context_entries().values()), Budget(max_bytes=max_bytes)).text
+            return _context_list(entries.values(), max_bytes).text
         skills, context = self._card()
-        if self._catalogues is None:
-            return render_card(skills, context, max_bytes=max_bytes)
-        return list_and_card(self._context_entries(), skills, context, _context_list, max_bytes=max_bytes)
+        # The list has those first that the card cannot have, and the card those that the list has not.
+        carded = {skill.directory for skill in skills}
+        ranked = [replace(entry, importance=(directory in carded,)) for directory, entry in entries.items()]
+        written = _context_list(ranked, max_bytes // 2)
+        listed = {entry.path for entry in written.catalogue.entries}
+        on_card = [one for one in skills if one.directory not in entries or entries[one.directory].path not in listed]
+        text = written.text if listed else ""
+        return _joined(text, render_card(on_card, context, max_bytes=_left(max_bytes, text)))
 
     def _card(self) -> tuple[list[Skill], CardContext]:
         """Return the skills that a card may describe, and what it depends on besides."""
@@ -229,11 +228,21 @@ def _rules(sets: Sequence[str]) -> str:
         from skillhub_mcp.agents_md.reminders import PROMPT_RULES
 
         parts.append("\n".join(f"- {rule}" for rule in PROMPT_RULES))
-    return SEPARATOR.join(parts)
+    return _joined(*parts)
 
 
-def _context_list(entries: Sequence[CatalogueEntry], budget: Budget) -> Rendered:
-    return fit(entries, budget, render_codelia, search_tool="skill_search", load_tool="skill_load")
+def _joined(*texts: str) -> str:
+    return _SEPARATOR.join(filter(None, texts))
+
+
+def _left(max_bytes: int, text: str) -> int:
+    """Return how many bytes a text, with a separator after it, leaves."""
+    return max_bytes - len(text.encode("utf-8", "replace")) - len(_SEPARATOR) if text else max_bytes
+
+
+def _context_list(entries: Iterable[CatalogueEntry], max_bytes: int) -> Rendered:
+    budget = Budget(max_bytes=max_bytes)
+    return fit(list(entries), budget, render_codelia, search_tool="skill_search", load_tool="skill_load")
 
 
 def _available(catalogue: Catalogue) -> str:
