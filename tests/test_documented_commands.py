@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.cli.main import make_parser
+from skillhub_mcp.cli.main import make_parser, with_command
 from skillhub_mcp.cli.renames import ALIASES, SUCCESSORS
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import GROUPS
@@ -63,7 +63,7 @@ def refusal(arguments: str) -> InvalidArgument | None:
     # What may be left out, and a place for what the reader writes there.
     written = re.sub(r"<[^>]*>|…", "1", re.sub(r"\[(-[^\]]*)\]", r"\1", re.sub(r"\[[^\]]*…\]", "1", arguments)))
     try:
-        PARSER.parse(shlex.split(written))
+        PARSER.parse(with_command(shlex.split(written)))
     except InvalidArgument as error:
         return error
     except SystemExit:

@@ -6,13 +6,14 @@ import errno
 import json
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_file
 
-from skillhub_mcp._util import file_modes
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.diagnosis import examination, machine
 from skillhub_mcp.diagnosis.installation import CheckResult, Installation
@@ -169,18 +170,23 @@ def test_a_shadowed_skill_is_only_a_note(skillhub: Skillhub, write_skill: SkillW
     assert (as_json["verdict"], notes) == ("well", [str(lost)])
 
 
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """Return a directory that others can enter; pytest's are closed to them."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory).resolve()
+
+
 def test_files_that_others_may_write_are_problems_and_readable_ones_warnings(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, open_directory: Path
 ) -> None:
     write_skill("painter")
-    rules, tokens, log = own_file("permissions.json"), tmp_path / "tokens.json", tmp_path / "usage.jsonl"
+    rules, tokens, log = own_file("permissions.json"), open_directory / "tokens.json", tmp_path / "usage.jsonl"
     rules.write_text("{}", encoding="utf-8")
     for file, mode in ((rules, 0o666), (tokens, 0o644), (log, 0o666)):
         file.touch()
         file.chmod(mode)
-    # Whether others get to the directory of the test is the machine's business.
-    monkeypatch.setattr(file_modes, "_above", lambda path, **_: [os.path.dirname(path)])
-    tmp_path.chmod(0o755)
     tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
     own = {"SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
     done = skillhub("doctor", "--json", PATH="", **{name: str(file) for name, file in own.items()})

@@ -27,7 +27,7 @@ from tests.server.sessions import serving
 
 from skillhub_mcp.bootstrap.server import http_options
 from skillhub_mcp.cli.arguments import setting_options
-from skillhub_mcp.cli.main import make_parser
+from skillhub_mcp.cli.main import make_parser, with_command
 from skillhub_mcp.settings import SETTINGS, read_settings
 
 pytestmark = pytest.mark.slow
@@ -130,7 +130,7 @@ def test_the_service_requires_the_tokens_of_its_credential(tmp_path: Path) -> No
     # A running service has a copy of the tokens, so another unit watches the file and restarts it.
     assert f"PathChanged={copied}\n" in (SYSTEMD / "skillhub-tokens.path").read_text("utf-8")
     add_token(tmp_path / credential, "ann")
-    args = make_parser().parse(arguments)
+    args = make_parser().parse(with_command(arguments))
     settings, _ = read_settings(environment, setting_options(args))
     options = http_options(settings, host=args.host, port=args.port)
     assert options.auth is not None

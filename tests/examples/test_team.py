@@ -20,7 +20,7 @@ from tests.surfaces.test_over_http import ROUTES
 
 from skillhub_mcp.bootstrap.server import http_options
 from skillhub_mcp.cli.arguments import setting_options
-from skillhub_mcp.cli.main import make_parser
+from skillhub_mcp.cli.main import make_parser, with_command
 from skillhub_mcp.settings import SETTINGS, read_settings
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ def test_manifests_use_existing_commands_and_settings(tmp_path: Path) -> None:
     for _, container in of_the_hub():
         # The image's entry point stays: arguments are those of `skillhub`.
         assert "command" not in container
-        args = make_parser().parse(container["args"])
+        args = make_parser().parse(with_command(container["args"]))
         commands.append(container["args"][0])
         given = environment(container)
         assert set(given) - known - outside == set()

@@ -25,15 +25,6 @@ COMMAND = "COMMAND"
 ACTION = "ACTION"
 SERVE = "serve"
 
-# Of options for serving that override no setting.
-SERVING_DEFAULTS: Mapping[str, Any] = {
-    "transport": None,
-    "host": "127.0.0.1",
-    "port": 8_000,
-    "reindex": False,
-    "reindex_json": False,
-}
-
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises InvalidArgument instead of exiting, with suggestions for mistyped words.
@@ -72,22 +63,7 @@ class Parser(argparse.ArgumentParser):
             command = command.subcommands.get(getattr(args, "action", None) or "", command)
         if unknown:
             (command or self).refuse(unknown[0])
-        if command is not None and args.command != SERVE:
-            for typed in self.serving_options(args):
-                if typed == "--skip-auto-reindex":
-                    # Every command can leave the index as it is.
-                    continue
-                if typed in command.option_names():
-                    command.refuse(typed)
-                raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint="remove one of the two")
         return args
-
-    def serving_options(self, args: argparse.Namespace) -> list[str]:
-        """Return the options for serving that were typed without or before a command: those that help leaves out."""
-        hidden = (one for one in self.arguments if one.option_strings and one.help is argparse.SUPPRESS)
-        return [
-            one.option_strings[0] for one in hidden if getattr(args, one.dest, None) != SERVING_DEFAULTS.get(one.dest)
-        ]
 
     def option_names(self) -> set[str]:
         """Return every long option, including those that help leaves out."""

@@ -26,7 +26,7 @@ from skillhub_mcp.cli.arguments import (
     add_shared_options,
     setting_options,
 )
-from skillhub_mcp.cli.commands import COMMANDS, GROUPS, serve
+from skillhub_mcp.cli.commands import COMMANDS, GROUPS
 from skillhub_mcp.cli.console import drop, print_note, print_text
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
@@ -50,6 +50,7 @@ from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.version import version
 
 HELP = "help"
+_VERSION = "--version"
 # A broken pipe and a full disk.
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _EPILOG = """\
@@ -69,10 +70,15 @@ def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
         description="Find, load and use Agent Skills.\n\n" + "\n\n".join(_group_lines()),
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.add_argument(_VERSION, action="store_true", help="print the version and exit")
     add_setting_options(parser)
-    serve.add_options_without_command(parser)
-    subparsers = parser.add_commands(metavar=COMMAND, dest="command", prog=PROGRAM, help=argparse.SUPPRESS)
+    flag = "--skip-auto-reindex"
+    parser.add_argument(
+        flag, dest="SKILLHUB_SKIP_AUTO_REINDEX", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )
+    subparsers = parser.add_commands(
+        metavar=COMMAND, dest="command", prog=PROGRAM, help=argparse.SUPPRESS, required=True
+    )
     for name in commands:
         _add_command(subparsers, name)
     explaining = subparsers.add_parser(
@@ -105,19 +111,30 @@ def _add_command(subparsers: Any, name: str) -> None:
         add_shared_options(parser, writes=command.writes)
 
 
-def _parse(argv: Sequence[str]) -> tuple[Parser, argparse.Namespace]:
-    """Return the parser and what it parsed. Raises InvalidArgument, and SystemExit after printing help.
+def with_command(argv: Sequence[str]) -> list[str]:
+    """Return the arguments with a command first, if they are options alone, as in clients' entries.
+
+    These are the options of `serve`, except that `--reindex` without a transport only rebuilds the index.
+    """
+    if not argv:
+        return [HELP if sys.stdin.isatty() else SERVE]
+    if not argv[0].startswith("-") or {*COMMANDS, HELP, "-h", "--help", _VERSION}.intersection(argv):
+        return [ALIASES.get(argv[0], argv[0]), *argv[1:]]
+    if "--reindex" in argv and not any(word.startswith("--transport") for word in argv):
+        return ["index", "--rebuild", *(word for word in argv if word != "--reindex")]
+    return [SERVE, *argv]
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed arguments. Raises InvalidArgument, and SystemExit after printing help.
 
     Only the module of the command that was typed is imported, which saves most of the time of a short command. If it
     cannot be parsed that way, all commands are known, so that hints can name others.
     """
-    first = argv[0] if argv else ""
-    if first in COMMANDS or (first[:1] in ("", "-") and not {"-h", "--help"}.intersection(argv)):
-        parser = make_parser([first] if first in COMMANDS else [])
+    if argv[0] in COMMANDS:
         with suppress(InvalidArgument):
-            return parser, parser.parse(argv)
-    parser = make_parser()
-    return parser, parser.parse(argv)
+            return make_parser(argv[:1]).parse(argv)
+    return make_parser().parse(argv)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -160,20 +177,15 @@ def _reported(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     refuse_nul(arguments=argv)
-    argv = [ALIASES.get(argv[0], argv[0]), *argv[1:]] if argv else argv
-    try:
-        parser, args = _parse(argv)
-    except SystemExit:
-        return EXIT_OK  # argparse printed the help
-    if args.version:
+    if argv[:1] == [_VERSION]:
         print_text(f"skillhub-mcp {version()}")
         return EXIT_OK
-    if args.command is None:
-        if not sys.stdin.isatty() or parser.serving_options(args):
-            return serve.run(args, setting_options(args))
-        args.command, args.words = HELP, []
+    try:
+        args = _parse(with_command(argv))
+    except SystemExit:
+        return EXIT_OK  # argparse printed the help
     if args.command == SERVE:
-        return serve.run(args, setting_options(args))
+        return int(args.run(args, setting_options(args)))
     _outlive_reader()
     with ending_in_order():
         if args.command == HELP:

@@ -31,25 +31,19 @@ DESCRIPTION = "Update the index and report what was found, served, shadowed and 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
-    parser.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
-    parser.add_argument(
-        "--forget", nargs="*", metavar="ROOT", help="drop roots from the index; without ROOT, list them"
-    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
+    how.add_argument("--rebuild", action="store_true", help="make all rows and vectors again")
+    how.add_argument("--forget", nargs="*", metavar="ROOT", help="drop roots from the index; without ROOT, list them")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
+    """Update the index and print the report. Raises InvalidArgument for --dry-run without --forget."""
     if args.forget is not None:
-        if args.verify:
-            raise InvalidArgument("--forget", "cannot be combined with --verify", hint="run one after the other")
         return _forget(args.forget, settings_of(options), dry_run=args.dry_run, as_json=args.json)
     if args.dry_run:
         raise InvalidArgument("--dry-run", "is for --forget", hint="skillhub index --forget ROOT --dry-run")
-    return update(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
-
-
-def update(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> int:
-    """Update or rebuild the index and print the report."""
+    depth = SyncDepth.REBUILD if args.rebuild else SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES
     start = time.perf_counter()
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
@@ -74,7 +68,7 @@ def update(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
         ],
         "problems": [asdict(problem) for problem in report.problems],
     }
-    if as_json:
+    if args.json:
         print_json(facts)
     else:
         for line in _report_lines(facts, view):

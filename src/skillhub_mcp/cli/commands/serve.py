@@ -10,9 +10,9 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import SERVING_DEFAULTS, add_setting_options
+from skillhub_mcp.cli.arguments import add_setting_options
 from skillhub_mcp.cli.console import print_note
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -32,59 +32,37 @@ DESCRIPTION = (
     "Serve the skills over MCP. An MCP client starts this over stdio; `skillhub` does the same if its input is not a "
     "terminal."
 )
+_HOST, _PORT = "127.0.0.1", 8000
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
-    """Declare the arguments."""
-    _add_options(parser, shown=True)
-    add_setting_options(parser)
-
-
-def add_options_without_command(parser: argparse.ArgumentParser) -> None:
-    """Add the options that serve without a command, as clients' entries and older scripts have them."""
-    parser.set_defaults(**SERVING_DEFAULTS)
-    _add_options(parser, shown=False)
-    parser.add_argument("--json", dest="reindex_json", action="store_true", help=argparse.SUPPRESS)
-
-
-def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
-    """Add the options for serving. They have no default, so that a command's do not hide those typed before it."""
-
-    def add(name: str, reported: str, **kind: Any) -> None:
-        kind["help"] = reported if shown else argparse.SUPPRESS
-        parser.add_argument(name, default=argparse.SUPPRESS, **kind)
-
-    add("--transport", "transport to serve over (default: stdio)", choices=("stdio", "http"))
-    add("--host", "address to listen on (default: 127.0.0.1)")
-    add("--port", "port to listen on; 0 chooses a free one (default: 8000)", type=_port)
-    add("--workers", "processes, with --transport http (default: 1)", metavar="N", dest="--workers")
-    for name, setting, reported in (
+    """Declare the arguments. Options that override a setting have no value unless they are typed."""
+    transport = "transport to serve over (default: %(default)s)"
+    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help=transport)
+    parser.add_argument("--host", help=f"address to listen on (default: {_HOST})")
+    parser.add_argument("--port", type=_port, help=f"port to listen on; 0 chooses a free one (default: {_PORT})")
+    workers = "processes, with --transport http (default: 1)"
+    parser.add_argument("--workers", metavar="N", dest="--workers", default=argparse.SUPPRESS, help=workers)
+    for name, setting, what in (
         ("--skip-auto-reindex", "SKILLHUB_SKIP_AUTO_REINDEX", "serve the last index, without looking for changes"),
         ("--read-only", "SKILLHUB_READ_ONLY", "serve the publication that SKILLHUB_DB_PATH names"),
         ("--frozen", "SKILLHUB_FROZEN", "withhold locked skills whose files have changed"),
         ("--enable-run", "SKILLHUB_ENABLE_RUN", "offer run_skill_command over stdio"),
         ("--enable-run-over-http", "--enable-run-over-http", "with --enable-run, offer it over HTTP too"),
         ("--allow-anonymous", "--allow-anonymous", "require no token, even from other machines"),
-        ("--reindex", "reindex", "rebuild the index first"),
     ):
-        add(name, reported, action="store_true", dest=setting)
+        parser.add_argument(name, dest=setting, action="store_true", default=argparse.SUPPRESS, help=what)
+    parser.add_argument("--reindex", action="store_true", help="rebuild the index first")
+    add_setting_options(parser)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Serve, after rebuilding the index with `--reindex`. Raises InvalidSetting.
-
-    Without the command and without `--transport`, `--reindex` only rebuilds and reports.
-    """
+    """Serve, after rebuilding the index with `--reindex`. Raises InvalidSetting."""
     from skillhub_mcp.project import directories_in
     from skillhub_mcp.settings import unknown_settings
 
-    if args.reindex and args.transport is None and args.command is None:
-        from skillhub_mcp.cli.commands.index import update
-        from skillhub_mcp.index.writer import SyncDepth
-
-        return update(options, SyncDepth.REBUILD, as_json=args.reindex_json)
     settings, sources = _apply_settings(options)
     for source in sources:
         if source.problem is not None:
@@ -94,7 +72,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.transport == "http":
         return _over_http(args, settings, options)
     settings.client.paths = directories_in(os.environ)
-    if "--workers" in options or any(getattr(args, name) != SERVING_DEFAULTS[name] for name in ("host", "port")):
+    if "--workers" in options or not (args.host is None and args.port is None):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
     from skillhub_mcp.bootstrap.observers import log_start
@@ -111,9 +89,9 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     from skillhub_mcp.bootstrap.observers import log_start, make_metrics
     from skillhub_mcp.bootstrap.server import http_options
 
-    metrics = make_metrics(settings)
+    host, port, metrics = args.host or _HOST, _PORT if args.port is None else args.port, make_metrics(settings)
     # First, because this refuses a server that would be open unintentionally.
-    http = http_options(settings, host=args.host, port=args.port, metrics=metrics)
+    http = http_options(settings, host=host, port=port, metrics=metrics)
     if 0 < len(settings.http.token) < _MIN_TOKEN_CHARACTERS:
         log.warning("SKILLHUB_TOKEN is short enough to guess; `skillhub token new` creates a safe one")
     server, hub = _make_server(settings, reindex=args.reindex, over_http=True, metrics=metrics)
@@ -122,7 +100,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
         from skillhub_mcp.server.http.workers import serve_by_workers
 
         with scratch_directory("workers") as shared:
-            worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
+            worker = _Worker(dict(options), host, port, secrets.token_bytes(32), shared)
             serve_by_workers(worker, http, settings.http.workers)
             return EXIT_FAILED
     from skillhub_mcp.server.http.app import serve_http
