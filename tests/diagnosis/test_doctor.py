@@ -15,7 +15,7 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_file
 
 from skillhub_mcp.clients.probe import Probed
-from skillhub_mcp.diagnosis import examination, machine
+from skillhub_mcp.diagnosis import checks
 from skillhub_mcp.diagnosis.installation import CheckResult, Installation
 from skillhub_mcp.execution.sandbox import find_sandbox
 from skillhub_mcp.version import version
@@ -140,7 +140,7 @@ def test_served_skills_are_counted_apart_from_excluded_ones(
     rules = Path(os.environ["HOME"], ".skillhub", "permissions.json")
     rules.write_text("{", encoding="utf-8")
     unreadable = skillhub("doctor", "--json")
-    assert (unreadable.code, unreadable.json["served"]) == (1, 0)
+    assert unreadable.code == 1
     assert [problem["subject"] for problem in unreadable.json["problems"]] == [str(rules)]
 
 
@@ -233,7 +233,7 @@ def test_a_failing_check_does_not_stop_the_others(
     def unreadable(_: Installation) -> CheckResult:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/somewhere")
 
-    monkeypatch.setattr(examination, "CHECKS", {"places": unreadable, **examination.CHECKS})
+    monkeypatch.setattr(checks, "CHECKS", {"places": unreadable, **checks.CHECKS})
     done = skillhub("doctor")
     assert (done.code, done.err) == (1, "")
     assert done.out.startswith("1 problem\n  1 skill served\n")
@@ -276,7 +276,7 @@ def test_a_misspelt_setting_of_an_entry_is_a_warning(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("painter")
-    monkeypatch.setattr(machine, "probe", lambda *_, **__: Probed("SkillHub", version(), ("search_skills",)))
+    monkeypatch.setattr(checks, "probe", lambda *_, **__: Probed("SkillHub", version(), ("search_skills",)))
     entry = {"command": "/opt/skillhub-mcp", "env": {"SKILLHUB_ENABLED_SKILL": "painter"}}
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"skillhub": entry}}), encoding="utf-8")

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from skillhub_mcp.errors import IndexUnavailable, PolicyUnreadable, SkillHubError
+from skillhub_mcp.errors import IndexUnavailable, SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import View
 from skillhub_mcp.index.writer import IndexWriter
-from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.settings import Settings, SettingSource
 from skillhub_mcp.skills.places import UnsearchedPlace
 from skillhub_mcp.skills.snapshot import Problem, Snapshot
@@ -36,13 +35,6 @@ class Installation:
     def view(self) -> View:
         """The skills and their index, brought up to date."""
         return self.hub.refresh(waiting=True)
-
-    def policy(self) -> Policy | None:
-        """Return what is served; None if a file of rules or choices cannot be read, which `rules` reports."""
-        try:
-            return self.hub.access.now()
-        except PolicyUnreadable:
-            return None
 
 
 @dataclass(frozen=True, slots=True)

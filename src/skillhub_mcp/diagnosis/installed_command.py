@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import Distribution, PackageNotFoundError, distributions, metadata
+from importlib.metadata import Distribution, distributions, metadata
 from itertools import pairwise
 from pathlib import Path
 
@@ -45,15 +45,14 @@ def command_on_path(*, path: str | None = None) -> InstalledCommand | None:
     found = shutil.which(COMMAND, path=path)
     if found is None:
         return None
-    owning = _owning_distribution(Path(found))
+    owning, own = _owning_distribution(Path(found)), own_command()
     if owning is None:
         return InstalledCommand(found, CommandOwner.UNKNOWN)
-    own, name, summary = own_command(), owning.metadata["Name"], owning.metadata["Summary"] or ""
+    summary = owning.metadata["Summary"] or ""
+    owner = CommandOwner.SAME_PROGRAM if summary == metadata(COMMAND)["Summary"] else CommandOwner.OTHER_PROGRAM
     if own is not None and os.path.realpath(own) == os.path.realpath(found):
         owner = CommandOwner.THIS
-    else:
-        owner = CommandOwner.SAME_PROGRAM if summary == _own_summary() else CommandOwner.OTHER_PROGRAM
-    return InstalledCommand(found, owner, name, owning.version, summary)
+    return InstalledCommand(found, owner, owning.metadata["Name"], owning.version, summary)
 
 
 def own_command() -> str | None:
@@ -79,14 +78,6 @@ def is_passing(command: str) -> bool:
         before in ("uv", "pipx") and kind.startswith(("archive-v", "environments-v", ".cache", "builds-v"))
         for before, kind in pairwise(parts)
     )
-
-
-def _own_summary() -> str | None:
-    """Return the summary of this distribution; None if the program is run from source."""
-    try:
-        return metadata(COMMAND)["Summary"]
-    except PackageNotFoundError:
-        return None
 
 
 def _owning_distribution(script: Path) -> Distribution | None:

@@ -11,7 +11,7 @@ from skillhub_mcp.bootstrap.hub import installation_of
 from skillhub_mcp.cli.console import print_line, say_progress
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, problems_json
-from skillhub_mcp.diagnosis.examination import examine
+from skillhub_mcp.diagnosis.checks import examine
 from skillhub_mcp.diagnosis.installation import CheckResult
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.settings import read_settings
