@@ -266,8 +266,7 @@ def check_skills(installation: Installation) -> CheckResult:
 
 
 def check_trust(installation: Installation) -> CheckResult:
-    """Return the projects that await trust, and the files about trust that cannot be read."""
-    trust_file(trust_path()).read()
+    """Return the projects that await trust, and project rules that cannot be read."""
     snapshot, rules = installation.view.snapshot, installation.hub.access.now().unreadable
     error = None if rules is None else rules.as_error()
     counts = Counter(skill.root for skill in snapshot.everything if skill.awaits_trust)
@@ -288,8 +287,9 @@ def check_trust(installation: Installation) -> CheckResult:
 
 
 def check_rules(installation: Installation) -> CheckResult:
-    """Return misspelt names and the causes of an empty hub. Raises PolicyUnreadable, also for the file of tokens."""
+    """Return misspelt names and the causes of an empty hub. Raises PolicyUnreadable for any of the person's files."""
     hub, snapshot = installation.hub, installation.view.snapshot
+    trust_file(trust_path()).read()
     if path := installation.settings.http.tokens_file:
         tokens_file(path).read()
     named = installation.unknown_names(snapshot)
