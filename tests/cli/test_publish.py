@@ -38,6 +38,11 @@ def test_a_publication_is_listed_and_rolled_back_to(
     write_skill("sql", "Queries databases.")
     skillhub("publish", out)
     assert "keeps no publication 7" in skillhub("publish", out, "--rollback", "7").err
+    tried = skillhub("publish", out, "--rollback", "1", "--dry-run")
+    assert (tried.code, tried.out) == (0, "would publish 3: what publication 1 had, 2 skills\n")
+    tried = skillhub("publish", out, "--rollback", "1", "--dry-run", "--json").json
+    assert (tried["dry_run"], tried["number"], tried["rolled_back_to"], tried["skills"]) == (True, 3, 1, 2)
+    assert len(skillhub("publish", out, "--list", "--json").json["publications"]) == 2
     done = skillhub("publish", out, "--rollback", "1")
     assert (done.code, done.out) == (0, "published 3: what publication 1 had, 2 skills\n")
     lines = skillhub("publish", out, "--list").out.splitlines()

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Observer, SyncEvent, observe
+from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
 from skillhub_mcp.index.lance import IN_MEMORY, NoRoom
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import row_of
-from skillhub_mcp.index.views import View, not_built_yet
+from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncDepth, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -31,13 +31,11 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-FIRST_ANSWER_SECONDS = 20.0
 _CHEAP_SCAN_SECONDS = 0.05
 _MIN_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 # Scanning takes at most a tenth of one processor, and a hundredth if changes are reported.
 _IDLE_FACTOR, _WATCHED_IDLE_FACTOR = 10, 100
-_CLOSE_SECONDS = 2.0
 # How long a search waits for missing vectors if no thread would bring them later.
 _EMBEDDING_SECONDS = 10.0
 _EMBEDDING_REST_SECONDS = 2.0
@@ -60,8 +58,8 @@ class LiveOptions:
     choose_roots: Callable[[], tuple[SkillRoot, ...] | None] = field(default=lambda: None)
 
 
-class LiveView:
-    """The skills of `roots`, and the index that `writer` keeps of them. See `index.views.ViewSource`."""
+class LiveView(ViewSource):
+    """The skills of `roots`, and the index that `writer` keeps of them."""
 
     def __init__(
         self,
@@ -72,62 +70,40 @@ class LiveView:
         observer: Observer = NULL_OBSERVER,
         progress: IndexProgress | None = None,
     ) -> None:
-        self.progress = progress or IndexProgress()
+        work = {"sync": self._run}
+        if options.automatic and writer.embedding_pause is not None:
+            work["vectors"] = self._embed_behind
+        super().__init__(work, background=options.background, progress=progress, observer=observer)
         self._options = options
-        self._observer = observer
         self.roots = roots
         self.writer = writer
         # The index in memory, while the one on disk cannot be written.
         self._spare: IndexWriter | None = None
         self._scan: Scan | None = None
-        self._condition = threading.Condition()
         # Syncs of callers and of the thread must not overlap.
         self._syncing = threading.Lock()
-        self._view: View | None = None
-        self._failure: IndexUnavailable | None = None
         self._looks = 0
         self._looked_at = 0.0
         self._scan_seconds = 0.0
         # What to look at next: None for everything, an empty set for nothing.
         self._wanted: set[str] | None = None
-        self._closed = False
-        self._threads: list[threading.Thread] = []
-        self._listeners: list[Callable[[bool], None]] = []
         # Roots that were chosen after the present sync began.
         self._next_roots: tuple[SkillRoot, ...] | None = None
         self._watcher = RootWatcher(roots, self._request)
 
     # What callers ask
 
-    def start(self) -> None:
-        with self._condition:
-            if not self._options.background or self._threads or self._closed:
-                return
-            self._threads.append(threading.Thread(target=self._run, name="skillhub-sync", daemon=True))
-            if self._options.automatic and self.writer.embedding_pause is not None:
-                self._threads.append(threading.Thread(target=self._embed_behind, name="skillhub-vectors", daemon=True))
-            for thread in self._threads:
-                thread.start()
-
     def close(self) -> None:
         """Stop all threads. What is being written is abandoned: the last commit stays unchanged."""
-        with self._condition:
-            self._closed = True
-            self._condition.notify_all()
-        self.progress.finish()
         self.writer.cancelled.set()
         self._watcher.stop()
-        for thread in self._threads:
-            thread.join(_CLOSE_SECONDS)
-
-    def peek(self) -> View | None:
-        return self._view
+        super().close()
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         if not self._options.automatic and self.writer.state() is None:
             raise self._no_index("there is no index yet")
         beside: Scan | None = None
-        if self._options.background:
+        if self._background:
             self.start()
             if fresh and self._syncing.locked():
                 # The thread may be writing rows for seconds, or waiting for another process that does.
@@ -153,7 +129,7 @@ class LiveView:
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
         if instead_of is not None:
             self._discard(instead_of)
-        if self._options.background:
+        if self._background:
             self.start()
             with self._condition:
                 self._refresh()
@@ -171,11 +147,8 @@ class LiveView:
         self._look(depth, only=only, requested=True, waiting=waiting)
         return self._required()
 
-    def subscribe(self, listener: Callable[[bool], None]) -> None:
-        self._listeners.append(listener)
-
     def is_ready(self) -> bool:
-        return not self._options.background or self._is_settled()
+        return not self._background or self._is_settled()
 
     def _is_settled(self) -> bool:
         view = self._view if self._next_roots is None else None
@@ -189,13 +162,6 @@ class LiveView:
             self._view = replace(self._view, index=None, problem=None)
             (self._spare or self.writer).mark_damaged(failed.published)
             self._want(None)
-
-    def _required(self) -> View:
-        if self._view is None:
-            raise self._failure or IndexUnavailable(
-                "The skills are still being read", hint="call again in a few seconds"
-            )
-        return self._view
 
     def _refresh(self, *, now: bool = False) -> None:
         """Have the files looked at if the last look is too old, and wait for it if that is cheap. Holds the condition.
@@ -319,17 +285,13 @@ class LiveView:
             before = self._view
             view = self._synced(depth, only=only, requested=requested)
             self._publish(view, whole=only is None)
-            if not self._options.background and (self._options.automatic or requested):
+            if not self._background and (self._options.automatic or requested):
                 view = self._embedded(view, _EMBEDDING_SECONDS if waiting else float("inf"))
                 if requested and not waiting and view.problem is None and self.writer.tidy():
                     view = replace(view, index=self._open(self.writer))
                 self._publish(view, whole=only is None)
-        skills = view.snapshot.everything
         known = None if before is None or self._looks <= 1 else before.snapshot.everything
-        if known is None or len(known) != len(skills):
-            self._observer.start(LibraryEvent(skills=len(skills)))()
-        for listener in self._listeners:
-            listener(known is not None and known != skills)
+        self._announce(view.snapshot.everything, known)
 
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:

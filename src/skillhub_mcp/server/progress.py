@@ -19,9 +19,8 @@ from fastmcp.server.dependencies import get_context, get_http_request
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.live import FIRST_ANSWER_SECONDS
 from skillhub_mcp.index.progress import IndexProgress
-from skillhub_mcp.index.views import not_built_yet
+from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, not_built_yet
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ leaves the last publication as it was. Of two publishers at once, one takes the 
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import logging
@@ -52,7 +51,6 @@ from skillhub_mcp.store.tables import (
     StoredObject,
     Target,
     digest_of,
-    rows_digest,
 )
 
 log = logging.getLogger(__name__)
@@ -164,26 +162,26 @@ def publish(
     raise PublicationBusy(target.name)
 
 
-def roll_back(target: Target, number: int) -> Publication:
-    """Append a publication that repeats an earlier one, and return it.
+def roll_back(target: Target, number: int, *, dry_run: bool = False) -> Publication:
+    """Append a publication that repeats an earlier one, and return it; with `dry_run`, write nothing.
 
     Raises StorageUnavailable, PublicationBusy, PublicationDamaged, and PublicationMissing for one that is not kept.
     """
-    tables = PublicationTables(target)
-    for _ in range(_TRIES):
-        kept = publications(target)
-        wanted = next((one for one in kept if one.number == number), None)
-        if wanted is None:
-            raise PublicationMissing(target.name, number)
-        # Clean-ups have removed objects of earlier versions.
-        there = target.list()
-        objects = {path: one for path, one in wanted.objects.items() if path in there}
-        update = {"number": kept[0].number + 1, "created_at": time.time(), "objects": objects}
-        repeated = wanted.model_copy(update=update)
-        with contextlib.suppress(OtherPublisher):
-            tables.commit(repeated)
-            return repeated
-    raise PublicationBusy(target.name)
+    kept = publications(target)
+    wanted = next((one for one in kept if one.number == number), None)
+    if wanted is None:
+        raise PublicationMissing(target.name, number)
+    # Clean-ups have removed objects of earlier versions.
+    there = target.list()
+    objects = {path: one for path, one in wanted.objects.items() if path in there}
+    update = {"number": kept[0].number + 1, "created_at": time.time(), "objects": objects}
+    repeated = wanted.model_copy(update=update)
+    if not dry_run:
+        try:
+            PublicationTables(target).commit(repeated)
+        except OtherPublisher as error:
+            raise PublicationBusy(target.name) from error
+    return repeated
 
 
 def publications(target: Target) -> list[Publication]:
@@ -227,12 +225,7 @@ class _Publication:
             table = self._tables.skills(newest)
             if table.dimension == self._library.table.dimension:
                 before, known = newest, self._tables.published(table)
-        present: set[str] = set()
-        if not fresh and listed:
-            _, present = self._tables.files()
-        elif not self._options.dry_run:
-            self._tables.write_files({}, emptied=fresh)
-        rows = self._read(present)
+        rows = self._read(self._tables.files()[1] if listed and not fresh else set(), emptied=fresh)
         report = self._report(rows, known)
         same = before is not None and not (report.added or report.modified or report.removed)
         if before is not None and same and list(self._library.roots.items()) == list(before.roots.items()):
@@ -241,8 +234,8 @@ class _Publication:
 
     # What is published
 
-    def _read(self, present: set[str]) -> list[_Row]:
-        """Read the files of all skills, and upload those that are not there."""
+    def _read(self, present: set[str], *, emptied: bool) -> list[_Row]:
+        """Read the files of all skills, and upload those that are not `present`, with `emptied` to an empty table."""
         table, columns = self._library.table, ["path", "embedded_hash"]
         keys = [] if table.dimension is None else [one.row for one in self._library.skills]
         hashes = {
@@ -250,7 +243,13 @@ class _Publication:
         }
         pending: dict[str, bytes] = {}
         rows: list[_Row] = []
-        size = 0
+
+        def upload() -> None:
+            if pending and not self._options.dry_run:
+                self._tables.write_files(pending, emptied=emptied and not self._uploaded)
+            self._uploaded.update((digest, len(content)) for digest, content in pending.items())
+            pending.clear()
+
         for done, skill in enumerate(self._library.skills, 1):
             self._progress("reading files", done, len(self._library.skills))
             found = self._files_of(skill)
@@ -263,15 +262,13 @@ class _Publication:
             new = {file.sha256: content for file, content in found.items() if file.sha256 not in present}
             present.update(new)
             pending |= new
-            size += sum(map(len, new.values()))
-            if size >= _UPLOADED_AT_ONCE:
-                self._upload(pending)
-                size = 0
+            if sum(map(len, pending.values())) >= _UPLOADED_AT_ONCE:
+                upload()
             files, embedded = tuple(found), hashes.get(skill.row)
             entry = {name: one for name, one in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
             digest = digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
             rows.append(_Row(skill, files, embedded, digest))
-        self._upload(pending)
+        upload()
         return rows
 
     def _files_of(self, skill: SkillToStore) -> dict[StoredFile, bytes] | None:
@@ -290,12 +287,6 @@ class _Publication:
             self._left_out.append(NotPublished(skill.skill.name, "", NOT_AS_LOCKED))
             return None
         return files
-
-    def _upload(self, pending: dict[str, bytes]) -> None:
-        if pending and not self._options.dry_run:
-            self._tables.write_files(pending)
-        self._uploaded |= {digest: len(content) for digest, content in pending.items()}
-        pending.clear()
 
     def _report(self, rows: Sequence[_Row], known: Mapping[str, PublishedRow]) -> PublishReport:
         files = [file for row in rows for file in row.files]
@@ -349,7 +340,7 @@ class _Publication:
             skills=report.skills,
             files=report.files,
             bytes=report.bytes,
-            digest=rows_digest(digests),
+            digest=digest_of(f"{key}\0{digest}\n".encode() for key, digest in sorted(digests.items())),
             skills_version=table.version,
             files_version=files_version,
             table_id=table.table_id,
@@ -432,8 +423,7 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
     """
     report = snapshot.report
     labels = {path: root.label for path, root in state.roots.items()}
-    hashes = state.hashes
-    rows = dict(zip(state.keys.directories(hashes), hashes, strict=True))
+    rows = state.hashes
     entries = state.memory_of(report.roots)
     # Paths of this machine stay here: a skill that could not be read is named by its directory.
     left_out = [
@@ -446,12 +436,15 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
     for skill in sorted(
         snapshot.everything, key=lambda one: (not is_at_or_below(one.directory, one.root), one.directory)
     ):
-        row, entry = rows.get(skill.directory), entries.get(skill.directory)
+        row, entry = make_key(labels[skill.root], skill.root, skill.directory), entries.get(skill.directory)
         reason = _reason(skill, policy)
-        if reason is not None or row is None or entry is None:
+        if reason is not None or row not in rows or entry is None:
             left_out.append(NotPublished(skill.name, "", reason or "is not in the index"))
             continue
-        key = _key(skill, labels[skill.root], skills)
+        key = row
+        if not is_at_or_below(skill.directory, skill.root):
+            # A link leads out of the root: where to is this machine's own affair.
+            key = free_label(f"{labels[skill.root]}/{os.path.basename(skill.directory)}", skills)
         skills[key] = SkillToStore(skill, key, row, entry)
     used = set(map(label_of, skills))
     return LibraryToStore(
@@ -473,13 +466,6 @@ def _reason(skill: Skill, policy: Policy) -> str | None:
     if availability is not Availability.ON:
         return f"is {availability.value}"
     return None if policy.is_as_locked(skill) else NOT_AS_LOCKED
-
-
-def _key(skill: Skill, label: str, taken: Mapping[str, object]) -> str:
-    if is_at_or_below(skill.directory, skill.root):
-        return make_key(label, skill.root, skill.directory)
-    # A link leads out of the root: where to is this machine's own affair.
-    return free_label(f"{label}/{os.path.basename(skill.directory)}", taken)
 
 
 def contents_of(directory: str, *, name: str, dotfiles: bool) -> Iterator[tuple[StoredFile, bytes] | NotPublished]:

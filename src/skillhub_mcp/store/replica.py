@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from skillhub_mcp._util.atomic_write import atomic_write, replacing
@@ -27,15 +28,15 @@ from skillhub_mcp.errors import (
     SkillFilesUnavailable,
     StorageUnavailable,
 )
-from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
-from skillhub_mcp.index.lance import IndexDamaged, is_in
+from skillhub_mcp.events import NULL_OBSERVER, Observer, PublicationEvent, observe
+from skillhub_mcp.index.lance import IndexDamaged, damaged, is_in
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_from_json
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.table import TableVersion
-from skillhub_mcp.index.views import View
+from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource, not_built_yet
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.model import Skill
@@ -55,13 +56,10 @@ from skillhub_mcp.store.tables import (
     Target,
     digest_of,
     published_rows,
-    rows_digest,
 )
 
 log = logging.getLogger(__name__)
 
-FIRST_ANSWER_SECONDS = 120.0
-_CLOSE_SECONDS = 2.0
 # Replicas that were started together do not poll together.
 _JITTER = 0.1
 _KEPT = "publication.json"
@@ -84,7 +82,6 @@ class Mirror:
         self._kept = os.path.join(directory, _KEPT)
         self._copies = os.path.join(directory, _COPIES)
         self._lock = threading.Lock()
-        self._compared: set[str] = set()
 
     def publication(self) -> Publication | None:
         """Return the publication that was mirrored whole; None if there is none, or one of its objects is damaged."""
@@ -109,27 +106,20 @@ class Mirror:
 
     def trim(self, objects: Collection[str], digests: Collection[str]) -> None:
         """Remove objects that are not among `objects`, and copies of skills with other digests, if they are old."""
-        for place, _, names in os.walk(self.directory):
-            for name in names:
-                path = os.path.relpath(os.path.join(place, name), self.directory)
-                is_object = ".lance/" in path and not path.startswith(f"{_COPIES}/")
-                if is_object and path not in objects and _is_old(os.path.join(place, name)):
-                    os.unlink(os.path.join(place, name))
-        with self._lock:
-            self._compared.intersection_update(digests)
-            for name in os.listdir(self._copies) if os.path.isdir(self._copies) else ():
-                if name not in digests and _is_old(os.path.join(self._copies, name)):
-                    shutil.rmtree(os.path.join(self._copies, name))
+        unused = [path for path in Path(self.directory).glob("*.lance/**/*") if path.is_file()]
+        unused = [path for path in unused if path.relative_to(self.directory).as_posix() not in objects]
+        unused += [path for path in Path(self._copies).glob("*") if path.name not in digests]
+        for path in unused:
+            if path.stat().st_mtime < time.time() - MIRRORED_SECONDS:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def files_of(self, skill: Skill, row: PublishedRow, table: TableVersion) -> str:
         """Return the directory with the files of a skill; `table` has the bytes. Raises SkillFilesUnavailable."""
         # Named as it was published: some rules compare a skill's name with its directory's.
         path = os.path.join(self._copies, row.digest, os.path.basename(skill.directory))
         with self._lock:
-            if row.digest in self._compared and os.path.isdir(path):
-                return path
             try:
-                if not _is_copy(path, row.files):
+                if not os.path.isdir(path):
                     condition = is_in("sha256", sorted({file.sha256 for file in row.files}))
                     read = table.read(["sha256", "content"], condition).to_pylist()
                     self._copy(path, {one["sha256"]: one["content"] for one in read}, row.files)
@@ -138,7 +128,6 @@ class Mirror:
                 raise SkillFilesUnavailable(skill.name, "the mirror is damaged") from error
             except OSError as error:
                 raise SkillFilesUnavailable(skill.name, f"the mirror: {error.strerror or error}") from error
-            self._compared.add(row.digest)
         return path
 
     def _copy(self, path: str, contents: Mapping[str, bytes], files: Sequence[StoredFile]) -> None:
@@ -206,21 +195,28 @@ class PublicationHealth:
 
 @dataclass(frozen=True)
 class _Served:
-    """A publication that is served: its view and index, what was read of each SKILL.md, its rows, and its files."""
+    """A publication that is served: what was read of each SKILL.md, its rows, and its files."""
 
     publication: Publication
-    view: View
-    index: SearchIndex
     entries: ScanCache
     rows: Mapping[str, PublishedRow]
     files: TableVersion
 
+    def snapshot(self, admission: Admission) -> Snapshot:
+        """Return the skills that an admission lets in."""
+        roots = tuple(
+            # A source that this version does not know has the hub's rank.
+            SkillRoot(label, label, Source(source) if source in SOURCES else Source.HUB, number)
+            for number, (label, source) in enumerate(self.publication.roots.items(), start=1)
+        )
+        return scan_from_cache(roots, memory=self.entries, admission=admission)
 
-class Replica:
-    """The snapshot and the index of a publication. See `index.views.ViewSource`.
+
+class Replica(ViewSource):
+    """The snapshot and the index of a publication.
 
     The storage is polled every `refresh_seconds`; `embedding` is the identity of the embedder of queries. Without
-    `background` there is no thread: one poll, when it is first needed, answers all queries.
+    `background` one poll, when it is first needed, answers all queries.
     """
 
     def __init__(
@@ -235,63 +231,37 @@ class Replica:
         observer: Observer = NULL_OBSERVER,
         progress: IndexProgress | None = None,
     ) -> None:
-        self.progress = progress or IndexProgress()
+        super().__init__({"replica": self._run}, background=background, progress=progress, observer=observer)
         self._target = target
         self._mirror = mirror
         self._embedding = embedding
         self._refresh_seconds = refresh_seconds
         self._admission = admission
-        self._background = background
-        self._observer = observer
-        self._condition = threading.Condition()
         # Two polls must not overlap.
         self._poll_lock = threading.Lock()
-        # The publication that is served, and the one before, whose skills a caller may still hold.
         self._served: _Served | None = None
-        self._former: _Served | None = None
         self._health = PublicationHealth(since=time.time())
         # What the storage listed at the last poll; None if the mirror has to be compared in any case.
         self._seen: Mapping[str, int] | None = None
-        self._failure: IndexUnavailable | None = None
-        self._closed = False
-        self._thread: threading.Thread | None = None
-        self._listeners: list[Callable[[bool], None]] = []
 
     # What the hub asks
 
-    def start(self) -> None:
-        with self._condition:
-            if self._background and self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="skillhub-replica", daemon=True)
-                self._thread.start()
-
-    def close(self) -> None:
-        with self._condition:
-            self._closed = True
-            self._condition.notify_all()
-        self.progress.finish()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_SECONDS)
-
-    def peek(self) -> View | None:
-        return None if self._served is None else self._served.view
-
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         del fresh
-        served = self._wait()
-        return served.view.snapshot if admission is None else _snapshot(served.publication, served.entries, admission)
+        view, served = self._wait(), self._served
+        return view.snapshot if admission is None or served is None else served.snapshot(admission)
 
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
-        served = self._wait()
-        if served.index is instead_of:
+        view = self._wait()
+        if view.index is instead_of:
             self._poll(check=True)
-            served = self._required()
-            if served.index is instead_of:
-                raise self._failure or _not_there_yet()
-        return served.view, served.index
+            view = self._required()
+        if view.index is None or view.index is instead_of:
+            raise self._failure or not_built_yet(self.progress)
+        return view, view.index
 
     def is_ready(self) -> bool:
-        return not self._background or self._failure is not None or self._served is not None
+        return not self._background or self._failure is not None or self._view is not None
 
     def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
@@ -301,21 +271,17 @@ class Replica:
             message = "A replica writes no index: it serves what was published"
             raise IndexUnavailable(message, hint="run skillhub publish where the skills are")
         self._poll(check=depth is SyncDepth.VERIFY)
-        return self._required().view
-
-    def subscribe(self, listener: Callable[[bool], None]) -> None:
-        self._listeners.append(listener)
+        return self._required()
 
     # What is particular to a replica
 
     def files_of(self, skill: Skill) -> str:
         """Return the directory with the files of a skill, as it was published. Raises SkillFilesUnavailable."""
-        several = [one for one in (self._served, self._former) if one and skill.directory in one.rows]
-        if not several:
+        served = self._served
+        if served is None or skill.directory not in served.rows:
             raise SkillFilesUnavailable(skill.name, "it is no longer published")
-        one = next((one for one in several if one.entries[skill.directory].skill == skill), several[0])
         try:
-            return self._mirror.files_of(skill, one.rows[skill.directory], one.files)
+            return self._mirror.files_of(skill, served.rows[skill.directory], served.files)
         except SkillFilesUnavailable:
             self._seen = None
             raise
@@ -326,20 +292,15 @@ class Replica:
 
     # Waiting
 
-    def _wait(self) -> _Served:
+    def _wait(self) -> View:
         if self._background:
             self.start()
             with self._condition:
-                self._condition.wait_for(lambda: self._closed or self._failure or self._served, FIRST_ANSWER_SECONDS)
-        elif self._served is None:
+                self._condition.wait_for(lambda: self._closed or self._failure or self._view, FIRST_ANSWER_SECONDS)
+        elif self._view is None:
             self._start_from_mirror()
             self._poll()
         return self._required()
-
-    def _required(self) -> _Served:
-        if self._served is None:
-            raise self._failure or _not_there_yet()
-        return self._served
 
     # Polling
 
@@ -357,7 +318,7 @@ class Replica:
                 found = self._mirror.publication()
                 if found is not None:
                     self._serve(found)
-            except (OSError, IndexDamaged, PublicationDamaged) as error:
+            except (OSError, IndexDamaged, ValueError, LookupError, TypeError) as error:
                 log.info("The mirror is not used: %s", error)
 
     def _poll(self, *, check: bool = False) -> None:
@@ -369,11 +330,8 @@ class Replica:
                 # Where the publication is stored is not for callers.
                 problem = error.message.replace(self._target.name, "the storage")
                 hint = (error.hint or "").replace(self._target.name, "TARGET")
-            except IndexDamaged as error:
-                log.info("The mirror cannot be searched: %s", error)
-                problem = "the mirror cannot be searched"
-            except OSError as error:
-                problem = f"the mirror: {error.strerror or error}"
+            except (IndexDamaged, OSError) as error:
+                problem = f"the mirror cannot be used: {damaged(error)}"
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Polling for another publication failed unexpectedly; the last one stays in use")
                 problem = "the server's log says why"
@@ -417,76 +375,35 @@ class Replica:
             self._condition.notify_all()
 
     def _serve(self, publication: Publication) -> None:
-        before = self._served
-        served = _opened(self._mirror.directory, publication, self._embedding, self._admission)
-        if before is not None and before.publication.number != publication.number:
-            self._former = before
-        skills = served.view.snapshot.everything
-        with self._condition:
-            self._served = served
-            self._health = replace(self._health, number=publication.number)
-            self._condition.notify_all()
-        used = [served, self._former or served]
-        objects = {path for one in used for path in one.publication.objects}
-        try:
-            self._mirror.trim(objects, {row.digest for one in used for row in one.rows.values()})
-        except OSError as error:
-            log.warning("The mirror cannot be tidied: %s", error.strerror or error)
-        log.info("Serving publication %s: %s skills", publication.number, f"{len(skills):,}")
-        self._observer.start(LibraryEvent(skills=len(skills)))()
-        for listener in self._listeners:
-            listener(before is not None and before.view.snapshot.everything != skills)
-        self.progress.finish()
-
-
-def _opened(directory: str, publication: Publication, embedding: str, admission: Admission) -> _Served:
-    """Open a publication in a mirror. Raises IndexDamaged, and PublicationDamaged for what was not published so."""
-    table = Store(directory, SKILLS).open(publication.skills_version, created_as=publication.table_id)
-    rows = published_rows(table)
-    if rows_digest({key: row.digest for key, row in rows.items()}) != publication.digest:
-        raise PublicationDamaged("the publication", f"the table {SKILLS!r}", "is not what was published")
-    files = Store(directory, FILES).open(publication.files_version)
-    try:
+        """Open a publication in the mirror, and serve it. Raises IndexDamaged."""
+        table = Store(self._mirror.directory, SKILLS).open(publication.skills_version, created_as=publication.table_id)
         entries = {
             row["path"]: entry_from_json(json.loads(row["entry"]), directory=row["path"], root=row["root"])
             for row in table.read(["path", "root", "entry"]).to_pylist()
         }
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise PublicationDamaged("the publication", f"the table {SKILLS!r}", f"cannot be read: {error}") from error
-    labels = list(publication.roots)
-    has_vectors = publication.embedding == embedding and table.dimension is not None
-    index = SearchIndex(
-        TableVersionId(publication.table_id, publication.skills_version),
-        LibraryKeys({label: label for label in labels}),
-        lambda: (table, counted(terms for label in labels for terms in table.counted_of(label))),
-        unembedded=len(table.without_vector("true")) if has_vectors else None,
-    )
-    snapshot = _snapshot(publication, entries, admission)
-    return _Served(publication, View(snapshot, index), index, entries, rows, files)
-
-
-def _snapshot(publication: Publication, entries: ScanCache, admission: Admission) -> Snapshot:
-    roots = tuple(
-        # A source that this version does not know has the hub's rank.
-        SkillRoot(label, label, Source(source) if source in SOURCES else Source.HUB, number)
-        for number, (label, source) in enumerate(publication.roots.items(), start=1)
-    )
-    return scan_from_cache(roots, memory=entries, admission=admission)
-
-
-def _not_there_yet() -> IndexUnavailable:
-    return IndexUnavailable("The publication is still being fetched", hint="call again in a few seconds")
-
-
-def _is_copy(path: str, files: Sequence[StoredFile]) -> bool:
-    """Whether a directory has each of the files, as published, and nothing else."""
-    wanted = {os.path.join(path, *file.path.split("/")): file.sha256 for file in files}
-    there = {os.path.join(place, name) for place, _, names in os.walk(path) for name in names}
-    return there == wanted.keys() and all(_digest(place) == digest for place, digest in wanted.items())
-
-
-def _is_old(place: str) -> bool:
-    return os.path.getmtime(place) < time.time() - MIRRORED_SECONDS
+        files = Store(self._mirror.directory, FILES).open(publication.files_version)
+        served = _Served(publication, entries, published_rows(table), files)
+        labels = list(publication.roots)
+        has_vectors = publication.embedding == self._embedding and table.dimension is not None
+        index = SearchIndex(
+            TableVersionId(publication.table_id, publication.skills_version),
+            LibraryKeys({label: label for label in labels}),
+            lambda: (table, counted(terms for label in labels for terms in table.counted_of(label))),
+            unembedded=len(table.without_vector("true")) if has_vectors else None,
+        )
+        before, view = self._view, View(served.snapshot(self._admission), index)
+        with self._condition:
+            self._view, self._served = view, served
+            self._health = replace(self._health, number=publication.number)
+            self._condition.notify_all()
+        try:
+            self._mirror.trim(publication.objects, {row.digest for row in served.rows.values()})
+        except OSError as error:
+            log.warning("The mirror cannot be tidied: %s", error.strerror or error)
+        skills = view.snapshot.everything
+        log.info("Serving publication %s: %s skills", publication.number, f"{len(skills):,}")
+        self._announce(skills, None if before is None else before.snapshot.everything)
+        self.progress.finish()
 
 
 def _digest(place: str) -> str:

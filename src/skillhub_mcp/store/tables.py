@@ -72,6 +72,7 @@ class Target:
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.name = name
         self.options = options
+        self._failures: type[Exception] = OSError
 
     def list(self, prefix: str = "") -> dict[str, int]:
         """Return the size in bytes of each object below a prefix by path."""
@@ -93,10 +94,12 @@ class Target:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if _NO_BUCKET.search(str(error)):
+                raise unavailable(self, error) from None
             raise
-        except OSError as error:
-            raise StorageUnavailable(self.name, error.strerror or str(error)) from error
+        except self._failures as error:
+            raise unavailable(self, error) from None
 
 
 class _Bucket(Target):
@@ -129,17 +132,6 @@ class _Bucket(Target):
         with self._errors():
             yield from map(bytes, self._obstore.get(self._store, path).stream())
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError as error:
-            if _NO_BUCKET.search(str(error)):
-                raise unavailable(self, error) from None
-            raise
-        except self._failures as error:
-            raise unavailable(self, error) from None
-
 
 def open_target(target: str, options: Mapping[str, str]) -> Target:
     """Return the storage that `target` names; nothing is read or written yet. `options` are for a bucket.
@@ -153,13 +145,10 @@ def open_target(target: str, options: Mapping[str, str]) -> Target:
             raise InvalidArgument("TARGET", f"{kind} is none that can be published to", hint=f"name {_WHERE}")
         return Target(os.path.abspath(expand_home(target)), {})
     parts = urlsplit(target)
-    if parts.username or parts.password or parts.query or parts.fragment:
+    more = parts.username or parts.password or parts.query or parts.fragment
+    if more or not parts.hostname or not {".", ".."}.isdisjoint(unquote(parts.path).split("/")):
         hint = "credentials belong in SKILLHUB_STORAGE_OPTIONS or the environment"
-        raise InvalidArgument("TARGET", "has more than a bucket and a prefix, as s3://bucket/prefix", hint=hint)
-    if not parts.hostname or not {".", ".."}.isdisjoint(unquote(parts.path).split("/")):
-        raise InvalidArgument(
-            "TARGET", "is not a bucket and a prefix", hint="name one, as s3://bucket or s3://bucket/prefix"
-        )
+        raise InvalidArgument("TARGET", "is not a bucket and a prefix, as s3://bucket/prefix", hint=hint)
     return _Bucket(target.rstrip("/"), options)
 
 
@@ -206,7 +195,8 @@ def unavailable(target: Target, error: Exception) -> StorageUnavailable:
 
 
 def _first_line(error: Exception, options: Mapping[str, str]) -> str:
-    shown = next(iter(str(error).splitlines()), type(error).__name__)
+    own = error.strerror if isinstance(error, OSError) else None
+    shown = own or next(iter(str(error).splitlines()), type(error).__name__)
     for value in sorted(options.values(), key=len, reverse=True):
         shown = shown.replace(value, "***") if len(value) >= _SHORTEST_SECRET else shown
     return shown[:_SHOWN]
@@ -415,9 +405,8 @@ class PublicationTables:
         columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
         with self._errors(FILES):
             table = run(self._table(FILES, schema, emptied=emptied))
-            if contents:
-                rows = pa.Table.from_arrays(columns, schema=schema)
-                run(table.merge_insert("sha256").when_not_matched_insert_all().execute(rows))
+            rows = pa.Table.from_arrays(columns, schema=schema)
+            run(table.merge_insert("sha256").when_not_matched_insert_all().execute(rows))
 
     def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> None:
         """Remove files by their SHA-256, and versions of that age."""
@@ -479,8 +468,3 @@ def published_rows(table: TableVersion) -> dict[str, PublishedRow]:
         row["path"]: PublishedRow(row["digest"], tuple(StoredFile(**file) for file in row["files"]))
         for row in table.read(["path", "digest", "files"]).to_pylist()
     }
-
-
-def rows_digest(digests: Mapping[str, str]) -> str:
-    """Return the digest of all rows, by the key and the digest of each."""
-    return digest_of(f"{key}\0{digest}\n".encode() for key, digest in sorted(digests.items()))

@@ -63,13 +63,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             print_line(f"{one.number:>6}  {_time(one)}  {content}")
         return EXIT_OK
     if args.rollback is not None:
-        if args.dry_run:
-            hint = "skillhub publish TARGET --list shows what each publication had"
-            raise InvalidArgument("--dry-run", "has no effect with --rollback", hint=hint)
-        made = roll_back(target, args.rollback)
+        made = roll_back(target, args.rollback, dry_run=args.dry_run)
         if args.json:
-            return print_json({"target": target.name, "rolled_back_to": args.rollback, **_json(made)})
-        print_line(f"published {made.number}: what publication {args.rollback} had, {plural(made.skills, 'skill')}")
+            own = {"target": target.name, "rolled_back_to": args.rollback, "dry_run": args.dry_run}
+            return print_json(own | _json(made))
+        done = f"{'would publish' if args.dry_run else 'published'} {made.number}"
+        print_line(f"{done}: what publication {args.rollback} had, {plural(made.skills, 'skill')}")
         return EXIT_OK
     report = _publish(args, target, settings, options)
     if args.json:
