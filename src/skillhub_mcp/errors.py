@@ -534,7 +534,7 @@ class SkillChanged(SkillHubError, code="SKILL_CHANGED"):
         self, name: str, file: str = "", *, reason: str = "", hint: str | None = None, option: str = ""
     ) -> None:
         differs = f"its file {file!r} is not the one that was locked" if file else "no lock names it"
-        verify = f"`skillhub verify{option and f' {option}'}` lists every file that differs"
+        verify = f"`skillhub verify{option and f' {option}'}` names the command that restores it"
         super().__init__(f"{name!r} is withheld: {reason or differs}", hint=hint or verify, skill=name, file=file)
 
 

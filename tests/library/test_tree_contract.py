@@ -103,7 +103,7 @@ def test_a_skill_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Path) ->
     (tmp_path / "new").mkdir()
     unpacked = unpack_skill(tree, "skills/pdf", str(tmp_path / "new"))
     below = {path.removeprefix("skills/pdf/"): content for path, content in FILES.items() if "/pdf/" in path}
-    assert content_digest({path: file.sha256 for path, file in unpacked.files.items()}) == content_digest(
+    assert content_digest({path: file.digest for path, file in unpacked.files.items()}) == content_digest(
         {path: hashlib.sha256(content).hexdigest() for path, content in below.items()}
     )
     written = {

@@ -1,28 +1,23 @@
-"""The digests of files, kept as long as the files are unchanged."""
+"""The digests of files, and comparing them with the lock."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skillhub_mcp.locks.file_digests import (
     Differences,
     FileDigest,
-    KnownDigests,
     computed_hash,
     content_digest,
     differences,
     digest_of,
     digests_of,
-    irregular_of,
     npx_order,
-    regular_of,
     states_of,
 )
 from skillhub_mcp.locks.lock_file import LockedByHub
@@ -32,15 +27,8 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written now was written a while ago."""
-    now = time.time_ns
-    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
-def test_every_path_has_a_digest_entry_and_only_regular_files_count(tmp_path: Path) -> None:
+def test_links_and_special_files_have_digests_that_no_file_has(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / ".b").write_bytes(b"1")
     (tmp_path / "run").write_bytes(b"22")
@@ -48,12 +36,15 @@ def test_every_path_has_a_digest_entry_and_only_regular_files_count(tmp_path: Pa
     (tmp_path / "link").symlink_to("run")
     (tmp_path / "a" / "up").symlink_to("..")
     os.mkfifo(tmp_path / "pipe")
-    regular = {"a/.b": FileDigest(sha256(b"1"), 1, False), "run": FileDigest(sha256(b"22"), 2, True)}
     files = digests_of(str(tmp_path))
-    assert regular_of(files) == regular
-    assert irregular_of(files) == {"link": "-> run", "a/up": "-> ..", "pipe": "FIFO"}
-    assert digest_of(files) == digest_of(regular)
-    assert set(states_of(str(tmp_path))) == files.keys()
+    assert files == {
+        "a/.b": FileDigest(sha256(b"1"), 1, False),
+        "run": FileDigest(sha256(b"22"), 2, True),
+        "link": FileDigest(f"link {sha256(b'run')}", 0, False),
+        "a/up": FileDigest(f"link {sha256(b'..')}", 0, False),
+        "pipe": FileDigest("special", 0, False),
+    }
+    assert states_of(str(tmp_path)).keys() == files.keys()
 
 
 def test_directories_in_each_other_without_a_bound_cannot_be_looked_through(
@@ -63,55 +54,6 @@ def test_directories_in_each_other_without_a_bound_cannot_be_looked_through(
     for look in (digests_of, computed_hash):
         with pytest.raises(OSError, match="more than 128 directories deep"):
             look(str(tmp_path))
-
-
-@pytest.mark.usefixtures("later")
-def test_an_unchanged_file_is_read_once(tmp_path: Path) -> None:
-    known: KnownDigests = {}
-    (tmp_path / "a").write_bytes(b"1")
-    first = digests_of(str(tmp_path), known)["a"]
-    assert digests_of(str(tmp_path), known)["a"] is first
-    (tmp_path / "a").write_bytes(b"3")
-    assert digests_of(str(tmp_path), known)["a"].sha256 == sha256(b"3")
-
-
-@pytest.mark.usefixtures("later")
-def test_a_file_of_the_same_size_with_its_old_time_set_back_is_read_again(tmp_path: Path) -> None:
-    known, file = dict[str, Any](), tmp_path / "a"
-    file.write_bytes(b"1")
-    before = file.stat()
-    digests_of(str(tmp_path), known)
-    while file.stat().st_ctime_ns == before.st_ctime_ns:
-        file.write_bytes(b"2")
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert digests_of(str(tmp_path), known)["a"].sha256 == sha256(b"2")
-
-
-@pytest.mark.usefixtures("later")
-def test_a_bit_that_was_turned_is_seen(tmp_path: Path) -> None:
-    known, file = dict[str, Any](), tmp_path / "a"
-    file.write_bytes(b"1")
-    assert not digests_of(str(tmp_path), known)["a"].executable
-    file.chmod(0o755)
-    assert digests_of(str(tmp_path), known)["a"].executable
-
-
-@pytest.mark.usefixtures("later")
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_that_leads_elsewhere_is_seen(tmp_path: Path) -> None:
-    known, link = dict[str, Any](), tmp_path / "link"
-    link.symlink_to("a")
-    assert digests_of(str(tmp_path), known)["link"].irregular == "-> a"
-    link.unlink()
-    link.symlink_to("b")
-    assert digests_of(str(tmp_path), known)["link"].irregular == "-> b"
-
-
-def test_a_file_that_was_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
-    known: KnownDigests = {}
-    (tmp_path / "a").write_bytes(b"1")
-    first = digests_of(str(tmp_path), known)["a"]
-    assert digests_of(str(tmp_path), known)["a"] is not first
 
 
 def test_it_is_the_sha_256_of_the_sorted_paths_and_digests_of_the_files() -> None:
@@ -158,34 +100,13 @@ LOCKED = LockedByHub(digest_of(FILES), executable=("run",))
 def test_other_content_is_a_difference_without_a_name() -> None:
     assert not differences(LOCKED, FILES)
     found = differences(LOCKED, {"SKILL.md": FileDigest("e" * 64, 1, False)})
-    assert (found, found.first) == (Differences(unknown=True), "")
+    assert (found, found.first) == (Differences(files_differ=True), "")
 
 
 def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
     files = {**FILES, "run": FileDigest("b" * 64, 2, False)}
     assert differences(LOCKED, files) == Differences(modes=("run",))
     assert not differences(LOCKED, files, modes=False)
-
-
-def test_links_and_pipes_are_compared_with_the_lock() -> None:
-    locked = LockedByHub(digest_of(FILES), executable=("run",), irregular={"own": "-> run"})
-    link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
-    assert not differences(locked, {**FILES, "own": link})
-    found = differences(locked, {**FILES, "own": pipe, "new": link})
-    assert (found.changed, found.added, found.unknown) == (("own",), ("new",), False)
-    assert [found.shown(path) for path in ("own", "new", "run")] == [
-        "own (FIFO)",
-        "new (-> run)",
-        "run",
-    ]
-    gone = differences(locked, FILES)
-    assert (gone.missing, gone.shown("own")) == (("own",), "own (-> run)")
-
-
-def test_a_link_in_place_of_a_file_is_named() -> None:
-    link = FileDigest("", 0, False, irregular="-> /etc/passwd")
-    found = differences(LOCKED, {**FILES, "run": link})
-    assert (found.added, found.unknown, found.shown("run")) == (("run",), True, "run (-> /etc/passwd)")
 
 
 def test_a_skill_has_the_hash_that_npx_skills_wrote_for_it(tmp_path: Path) -> None:

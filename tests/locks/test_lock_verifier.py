@@ -28,6 +28,29 @@ def test_an_edit_of_a_locked_skill_is_reported_until_it_is_undone(
     assert library.standing(str(skill)).state is LockState.UNCHANGED
 
 
+def test_a_file_of_the_same_size_with_its_old_time_set_back_is_read_again(write_skill: SkillWriter) -> None:
+    skill = write_skill("pdf", files={"run.py": "1"})
+    lock(skill)
+    library, file = LockVerifier(), skill / "run.py"
+    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    before = file.stat()
+    while file.stat().st_ctime_ns == before.st_ctime_ns:
+        file.write_bytes(b"2")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert library.standing(str(skill)).state is LockState.EDITED
+
+
+def test_the_files_of_an_unchanged_skill_are_read_once(
+    write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = write_skill("pdf")
+    lock(skill)
+    library = LockVerifier()
+    first = library.standing(str(skill))
+    monkeypatch.setattr(lock_verifier, "digests_of", None)
+    assert library.standing(str(skill)) is first
+
+
 def test_a_skill_without_a_lock_entry_is_unlocked(write_skill: SkillWriter) -> None:
     one, other = write_skill("pdf"), write_skill("other")
     lock(one)

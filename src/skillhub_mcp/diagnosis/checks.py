@@ -321,7 +321,7 @@ def check_locks(installation: Installation) -> CheckResult:
 
 def _edited(directory: str, standing: LockStanding, settings: Settings) -> Problem:
     first = standing.differs.first
-    difference = f" ({standing.differs.shown(first)})" if first else ""
+    difference = f" ({first})" if first else ""
     withheld = ", and is withheld" if settings.policy.frozen != "0" else ""
     option = lock_option(standing.lock_path, settings)
     name = standing.locked.name if standing.locked is not None else "NAME"

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import cache, partial
+from functools import cache
 
 from skillhub_mcp.errors import (
     IntegrityFailed,
@@ -58,8 +58,6 @@ from skillhub_mcp.locks.file_digests import (
     digest_of,
     digests_of,
     executables_of,
-    irregular_of,
-    same_but_line_ends,
 )
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_at, lock_text
 from skillhub_mcp.skills.discovery import skill_file_in
@@ -207,8 +205,7 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
 
 def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
     """Whether files are those of a lock. With their `place`, line ends do not count. Raises OSError."""
-    same = partial(same_but_line_ends, place, files, ours.digest) if place else bool
-    return not differences(ours, files, modes=os.name != "nt", same_but_line_ends=same)
+    return not differences(ours, files, place)
 
 
 def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: InstallOptions, scratch: str) -> Prepared:
@@ -294,22 +291,20 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         elif locked.ours.commit:
             hint = "that commit has other files: the lock was edited"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
-    if differs := differences(locked.ours, files):
-        path = differs.first
-        here = differs.shown(path) if path in differs.irregular else "another executable bit"
-        raise IntegrityFailed(f"{locked.name}/{path}", expected="the file or mode of the lock", found=here)
+    if differs := differences(locked.ours, files, modes=True):
+        expected, found = "the executable bit of the lock", "another"
+        raise IntegrityFailed(f"{locked.name}/{differs.first}", expected=expected, found=found)
 
 
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
     """Return an entry for the files in a directory, as of now; its source stays."""
     ours = entry.ours or LockedByHub("")
-    digest, irregular = digest_of(files), irregular_of(files)
+    digest = digest_of(files)
     ours = replace(
         ours,
         digest=digest,
-        origin="" if ours.origin == digest and not irregular else ours.origin,
+        origin="" if ours.origin == digest else ours.origin,
         executable=executables_of(files),
-        irregular=irregular,
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
         installed_by=f"skillhub {version()}",
     )
@@ -473,13 +468,11 @@ def _taken(name: str, other: str, root: str, lock: Lock, is_update: bool) -> Ski
     return SkillConflict(name, f"{known} (in {place})", hint=hint)
 
 
-def missing_of(
-    root: str, lock_path: str, *, replace: bool = False, verify: str
-) -> tuple[tuple[LockedSkill, ...], tuple[str, ...]]:
+def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[tuple[LockedSkill, ...], tuple[str, ...]]:
     """Return the skills of a lock that are not in the root as it says, and the names of those with other line ends.
 
-    `verify` is the command that names the files. Raises SkillConflict for one with other files, unless it may be
-    replaced; LockUnreadable; and IntegrityFailed for an entry without a digest.
+    Raises SkillConflict for one with other files, unless it may be replaced; LockUnreadable; and IntegrityFailed for an
+    entry without a digest.
     """
     missing: list[LockedSkill] = []
     line_ends: list[str] = []
@@ -498,7 +491,7 @@ def missing_of(
             elif files is None or replace:
                 missing.append(locked)
             else:
-                hint = f"`{verify}` names the files; --replace puts what is there into the trash ({error.found})"
+                hint = f"--replace puts what is there into the trash ({error.found})"
                 raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
     return tuple(missing), tuple(line_ends)
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 
 from skillhub_mcp.errors import LibraryUnwritable, LockUnreadable, SkillNotFound
 from skillhub_mcp.library.change import changing
@@ -20,7 +19,6 @@ from skillhub_mcp.locks.file_digests import (
     differences,
     digest_of,
     digests_of,
-    same_but_line_ends,
 )
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_at, lock_text, read_lock
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -100,10 +98,8 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
         hashed = computed_hash(directory) if locked.computed_hash else None
         npx_fits = hashed in (None, locked.computed_hash)
         if locked.ours is None:
-            return VerifiedSkill(locked, Differences(unknown=not npx_fits))
-        files = digests_of(directory)
-        same = partial(same_but_line_ends, directory, files, locked.ours.digest)
-        differs = differences(locked.ours, files, modes=os.name != "nt", same_but_line_ends=same)
+            return VerifiedSkill(locked, Differences(files_differ=not npx_fits))
+        differs = differences(locked.ours, digests_of(directory), directory)
     except OSError as error:
         named = os.path.relpath(error.filename, directory) if error.filename else "it"
         return VerifiedSkill(locked, problem=f"{named} cannot be read: {error.strerror or type(error).__name__}")
@@ -180,8 +176,7 @@ def _present(root: str, lock: Lock, name: str, *, named: bool) -> PresentSkill:
         if verified.ok and before.ours is not None:
             return PresentSkill(name, Locking.UNCHANGED, before)
         if not verified.ok and not named:
-            shown = verified.differs.shown(verified.differs.first)
-            return PresentSkill(name, Locking.EDITED, before, (shown,) if shown else (), problem=verified.problem)
+            return PresentSkill(name, Locking.EDITED, before, verified.differs.modes, problem=verified.problem)
         done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
         # Its source and its signer stay: only the files here are others.
         ours = before.ours or LockedByHub("")

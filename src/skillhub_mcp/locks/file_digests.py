@@ -1,8 +1,4 @@
-"""The digests of a skill's files, and comparing them with the lock.
-
-A file is hashed again only if its size, mtime, ctime, inode or mode changed. Only an administrator sets a
-ctime. A file that was written in the last two seconds is not remembered: another write in the same tick would not show.
-"""
+"""The digests of a skill's files, and comparing them with the lock."""
 
 from __future__ import annotations
 
@@ -10,52 +6,41 @@ import errno
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import NamedTuple
+from itertools import chain
 
 from skillhub_mcp.locks.lock_file import LockedByHub
 from skillhub_mcp.skills.digest import MAX_LEVELS
 from skillhub_mcp.skills.files.confinement import TO_PLAIN_FILE
 
+_PIECE = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class FileDigest:
-    """The SHA-256 of a file, its size in bytes, and whether it is executable.
+    """The SHA-256 of a file in hexadecimal, its size in bytes, and whether it is executable.
 
-    A path that is not a regular file has only `irregular`: `-> ` with the target of a link, `FIFO`, `socket` or
-    `device`.
+    The `digest` of a path that is not a regular file says so: `link` with the SHA-256 of its target, or `special`.
     """
 
-    sha256: str
+    digest: str
     size: int
     executable: bool
-    irregular: str = ""
 
 
 def content_digest(files: Mapping[str, str]) -> str:
-    """Return `sha256:` and 64 hexadecimal digits for the files of a skill: SHA-256 in hexadecimal by path with `/`."""
+    """Return `sha256:` and 64 hexadecimal digits for the files of a skill: the digest of each by its path with `/`."""
     lines = sorted((path.encode("utf-8", "surrogateescape"), digest.encode()) for path, digest in files.items())
-    whole = hashlib.sha256(b"".join(path + b"\0" + digest + b"\n" for path, digest in lines))
-    return f"sha256:{whole.hexdigest()}"
+    whole = _sha256(path + b"\0" + digest + b"\n" for path, digest in lines)
+    return f"sha256:{whole}"
 
 
 def digest_of(files: Mapping[str, FileDigest]) -> str:
     """Return the content digest of files by path."""
-    return content_digest({path: one.sha256 for path, one in files.items() if not one.irregular})
-
-
-def regular_of(files: Mapping[str, FileDigest]) -> Mapping[str, FileDigest]:
-    """Return the regular files: all that a source gives, and that a digest counts."""
-    return {path: one for path, one in files.items() if not one.irregular}
-
-
-def irregular_of(files: Mapping[str, FileDigest]) -> Mapping[str, str]:
-    """Return what each path is that is no regular file."""
-    return {path: one.irregular for path, one in sorted(files.items()) if one.irregular}
+    return content_digest({path: one.digest for path, one in files.items()})
 
 
 def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:
@@ -63,58 +48,38 @@ def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:
     return tuple(sorted(path for path, one in files.items() if one.executable))
 
 
-_PIECE = 1 << 20
-_TICK_NS = 2_000_000_000
-
-
-class FileState(NamedTuple):
-    """What shows that a file was not written: its size in bytes, times in nanoseconds, inode and mode."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    mode: int
-
-
-# The files that were read before, by the directory of their skill and by path with `/`.
-KnownDigests = dict[str, Mapping[str, tuple[FileState, FileDigest]]]
-
-
-def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str, FileDigest]:
+def digests_of(directory: str) -> Mapping[str, FileDigest]:
     """Return the digest of each file below a directory, by path with `/`, dotfiles too. No link below it is followed.
 
-    `known` saves hashing files that did not change, and is updated. Raises OSError, also for a file that is written
-    while it is read.
+    Raises OSError.
     """
-    before = {} if known is None else known.get(directory, {})
-    began = time.time_ns()
-    files: dict[str, tuple[FileState, FileDigest]] = {}
-    for path, there, status in files_below(directory):
-        state = _state(status)
-        found = before.get(path)
-        files[path] = found if found is not None and found[0] == state else (state, _digest(there, state))
-    if known is not None:
-        known[directory] = {path: one for path, one in files.items() if began - max(one[0][1:3]) > _TICK_NS}
-    return {path: digest for path, (_, digest) in files.items()}
+    return {path: _digest(place, status) for path, place, status in files_below(directory)}
 
 
-def same_but_line_ends(directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
+def same_but_line_ends(directory: str, digest: str) -> bool:
     """Whether the files of a directory have a content digest once all texts end lines with LF, or all with CR LF.
 
     Git converts line ends so unless `.gitattributes` prevents it; a text has no NUL. Raises OSError.
     """
-    contents: dict[str, bytes] = {}
-    for path in regular_of(files):
-        with open(os.open(os.path.join(directory, *path.split("/")), TO_PLAIN_FILE), "rb") as file:
-            contents[path] = file.read()
-    texts = {path: content.replace(b"\r\n", b"\n") for path, content in contents.items() if b"\0" not in content}
+    digests: dict[str, str] = {}
+    texts: dict[str, bytes] = {}
+    for path, place, status in files_below(directory):
+        digests[path] = _digest(place, status).digest
+        if stat.S_ISREG(status.st_mode):
+            with open(os.open(place, TO_PLAIN_FILE), "rb") as file:
+                content = file.read()
+            if b"\0" not in content:
+                texts[path] = content.replace(b"\r\n", b"\n")
     for end in (b"\n", b"\r\n"):
-        converted = {path: text.replace(b"\n", end) for path, text in texts.items()}
-        hashed = {path: hashlib.sha256(content).hexdigest() for path, content in (contents | converted).items()}
-        if content_digest(hashed) == digest:
+        converted = {path: _sha256([text.replace(b"\n", end)]) for path, text in texts.items()}
+        if content_digest(digests | converted) == digest:
             return True
     return False
+
+
+# What shows that a file was not written: its size in bytes, mtime and ctime in nanoseconds, inode and mode. Only an
+# administrator sets a ctime.
+FileState = tuple[int, int, int, int, int]
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:
@@ -128,6 +93,10 @@ def file_state(path: str) -> FileState | None:
         return _state(os.stat(path))
     except OSError:
         return None
+
+
+def _state(status: os.stat_result) -> FileState:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
 
 
 def files_below(directory: str, below: str = "") -> Iterator[tuple[str, str, os.stat_result]]:
@@ -144,25 +113,25 @@ def files_below(directory: str, below: str = "") -> Iterator[tuple[str, str, os.
                 yield path, entry.path, os.lstat(entry.path)
 
 
-def _digest(path: str, state: FileState) -> FileDigest:
-    """Return the digest of a path. Raises OSError, also if it is being written."""
-    if stat.S_ISREG(state.mode):
-        whole = hashlib.sha256()
+def _digest(path: str, status: os.stat_result) -> FileDigest:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
         with open(os.open(path, TO_PLAIN_FILE), "rb") as file:
-            while piece := file.read(_PIECE):
-                whole.update(piece)
-            if _state(os.fstat(file.fileno())) != state:
-                raise OSError(0, "it is being written", path)
-        return FileDigest(whole.hexdigest(), state.size, bool(state.mode & stat.S_IXUSR))
-    kind = "FIFO" if stat.S_ISFIFO(state.mode) else "socket" if stat.S_ISSOCK(state.mode) else "device"
-    if stat.S_ISLNK(state.mode):
-        target = os.readlink(path)
-        kind = "-> " + (target.removeprefix("\\\\?\\").replace("\\", "/") if os.name == "nt" else target)
-    return FileDigest("", 0, executable=False, irregular=kind)
+            digest = _sha256(iter(partial(file.read, _PIECE), b""))
+        return FileDigest(digest, status.st_size, bool(mode & stat.S_IXUSR))
+    if not stat.S_ISLNK(mode):
+        return FileDigest("special", 0, executable=False)
+    target = os.readlink(path)
+    if os.name == "nt":
+        target = target.removeprefix("\\\\?\\").replace("\\", "/")
+    return FileDigest(f"link {_sha256([os.fsencode(target)])}", 0, executable=False)
 
 
-def _state(status: os.stat_result) -> FileState:
-    return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode)
+def _sha256(pieces: Iterable[bytes]) -> str:
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(piece)
+    return whole.hexdigest()
 
 
 class LockState(str, Enum):
@@ -175,61 +144,43 @@ class LockState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The paths of a skill that are not as they were locked.
+    """How a skill differs from its entry in the lock.
 
-    A lock has one digest for all regular files: if they differ, `unknown` is set, since nothing says which. `irregular`
-    says what a path is or was that is not a regular file. `line_ends` only, as git makes them, are no difference.
+    A lock has one digest for all files, so with `files_differ` nothing says which. `modes` are the paths whose
+    executable bit differs. `line_ends` only, as git makes them, are no difference.
     """
 
-    changed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    files_differ: bool = False
     modes: tuple[str, ...] = ()
-    unknown: bool = False
-    irregular: Mapping[str, str] = field(default_factory=dict)
     line_ends: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.added or self.missing or self.modes or self.unknown)
+        return self.files_differ or bool(self.modes)
 
     @property
     def first(self) -> str:
         """The path that an error names; empty if none is known."""
-        return next(iter((*self.changed, *self.missing, *self.added, *self.modes)), "")
-
-    def shown(self, path: str) -> str:
-        """Return one of the paths, with what it is if that is not a regular file."""
-        return f"{path} ({self.irregular[path]})" if path in self.irregular else path
+        return self.modes[0] if self.modes else ""
 
 
 NO_DIFFERENCES = Differences()
 
 
 def differences(
-    ours: LockedByHub,
-    files: Mapping[str, FileDigest],
-    *,
-    modes: bool = True,
-    same_but_line_ends: Callable[[], bool] = lambda: False,
+    ours: LockedByHub, files: Mapping[str, FileDigest], directory: str = "", *, modes: bool = os.name != "nt"
 ) -> Differences:
     """Return what differs between the files of a skill and its entry in the lock.
 
-    Without `modes`, executable bits are not compared. `same_but_line_ends` is called if the digest differs.
+    With the `directory` of the files, other line ends are no difference. Without `modes`, executable bits are not
+    compared. Raises OSError.
     """
-    is_same = digest_of(files) == ours.digest
-    line_ends = not is_same and same_but_line_ends()
-    now, regular = irregular_of(files), regular_of(files)
-    either = {**ours.irregular, **now}
-    turned = {path for path, one in regular.items() if one.executable != (path in ours.executable)}
-    return Differences(
-        changed=tuple(sorted(path for path in ours.irregular.keys() & now.keys() if ours.irregular[path] != now[path])),
-        added=tuple(sorted(now.keys() - ours.irregular.keys())),
-        missing=tuple(sorted(ours.irregular.keys() - now.keys())),
-        modes=tuple(sorted(turned)) if modes and (is_same or line_ends) else (),
-        unknown=not (is_same or line_ends),
-        irregular={path: either[path] for path in sorted(either) if ours.irregular.get(path) != now.get(path)},
-        line_ends=line_ends,
-    )
+    line_ends = False
+    if digest_of(files) != ours.digest:
+        line_ends = bool(directory) and same_but_line_ends(directory, ours.digest)
+        if not line_ends:
+            return Differences(files_differ=True)
+    turned = {*executables_of(files)} ^ {*ours.executable} if modes else ()
+    return Differences(modes=tuple(sorted(turned)), line_ends=line_ends)
 
 
 _LEFT_OUT = frozenset({".git", "node_modules"})
@@ -265,12 +216,7 @@ def hash_of(paths: Iterable[str], read: Callable[[str], Iterable[bytes]]) -> str
     order = npx_order(paths)
     if order is None:
         return None
-    whole = hashlib.sha256()
-    for path in order:
-        whole.update(path.encode())
-        for piece in read(path):
-            whole.update(piece)
-    return whole.hexdigest()
+    return _sha256(piece for path in order for piece in chain([path.encode()], read(path)))
 
 
 def _key(path: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:

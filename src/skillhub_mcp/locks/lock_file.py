@@ -49,7 +49,7 @@ class LockedByHub:
 
     __pydantic_config__: ClassVar = ConfigDict(alias_generator=str)
 
-    digest: Annotated[str, Field(pattern=f"^{_DIGEST}$", description="of every regular file of the skill, as below")]
+    digest: Annotated[str, Field(pattern=f"^{_DIGEST}$", description="of all files of the skill, as below")]
     origin: Annotated[
         str,
         Field(
@@ -65,10 +65,6 @@ class LockedByHub:
         str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$", description="the commit of the repository")
     ] = ""
     executable: Annotated[tuple[Text, ...], Field(description="the paths of the executable files, sorted")] = ()
-    irregular: Annotated[
-        Mapping[Text, Text],
-        Field(description="other paths than files: `-> ` and the target of a link, `FIFO`, `socket` or `device`"),
-    ] = field(default_factory=dict)
     fetched: Annotated[Text, Field(description="when, in UTC, such as `2026-11-22T22:40:00Z`")] = ""
     signer: Annotated[Text, Field(description="the fingerprint of the key that signed it, if any")] = ""
     principal: Annotated[Text, Field(description="the owner of that key")] = ""

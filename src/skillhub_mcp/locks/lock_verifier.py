@@ -1,7 +1,7 @@
 """The locks of what is served, and whether each skill is as its lock says. Thread-safe.
 
 A lock lies in its root; that of a project's `.agents/skills` in the project, where npx skills has it too. Locks and
-files are read again when they change. Digests are kept in memory only.
+files are read again when they change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.environment import expand_home
@@ -20,15 +19,11 @@ from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
 from skillhub_mcp.locks.file_digests import (
     NO_DIFFERENCES,
     Differences,
-    FileDigest,
     FileState,
-    KnownDigests,
     LockState,
     differences,
-    digest_of,
     digests_of,
     file_state,
-    same_but_line_ends,
     states_of,
 )
 from skillhub_mcp.locks.lock_file import LOCK_NAME, LockedSkill, lock_at
@@ -84,7 +79,7 @@ class LockStanding:
         if self.problem is not None or self.locked is None:
             return self.problem.message if self.problem is not None else ""
         ours, first = self.locked.ours, self.differs.first
-        text = self.state.value + (f" ({self.differs.shown(first)})" if ours is not None and first else "")
+        text = self.state.value + (f" ({first})" if ours is not None and first else "")
         text += " but for its line ends" if self.differs.line_ends else ""
         text += f", from {redacted(self.locked.source_url or self.locked.source)}"
         if at := (ours.commit[:_SHOWN_DIGITS] if ours is not None else "") or self.locked.ref:
@@ -95,12 +90,12 @@ class LockStanding:
         return f"{text}, signed by {signer}" if signer else text
 
 
-class _Judged(NamedTuple):
-    """Why a skill is withheld, if it is, by its entry and its SKILL.md at that time."""
+class _Known(NamedTuple):
+    """The standing of a skill by its entry in a lock and the states of its files."""
 
-    skill: Skill
     locked: LockedSkill
-    error: SkillHubError | None
+    files: Mapping[str, FileState]
+    standing: LockStanding
 
 
 def lock_paths(root: str) -> tuple[str, ...]:
@@ -122,11 +117,8 @@ class LockVerifier:
         self._locks: dict[str, tuple[FileState | None, dict[str, LockedSkill] | LockUnreadable]] = {}
         # The real path and the locks of each parent directory.
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self._judged: dict[str, _Judged] = {}
-        self._line_ends: dict[tuple[str, str, str], bool] = {}
-        self._changes = 0
-        self._turn: list[_Judged] = []
-        self._digests: KnownDigests = {}
+        self._known: dict[str, _Known] = {}
+        self._turn: list[str] = []
 
     def standing(self, directory: str) -> LockStanding:
         """Return how the skill in `directory` compares with its lock now."""
@@ -137,16 +129,20 @@ class LockVerifier:
         self._refresh()
         yield from map(self._standing, directories)
 
-    def differs(self, skill: Skill, *, now: bool = False) -> SkillHubError | None:
-        """Return why `skill` is withheld, if it is; with `now` by all of its files as they are."""
-        known = self._judged.get(skill.directory)
-        error = self._differs(skill, now=now)
-        if error is None or not now or (known is not None and known.error is not None):
-            return error
-        # A command replaces the files and then writes the lock: between these the two do not fit.
-        time.sleep(_RETRY_SECONDS)
-        self._refresh()
-        return self._differs(skill, now=True)
+    def differs(self, skill: Skill) -> SkillHubError | None:
+        """Return why `skill` is withheld, if it is, by its files as they are."""
+        standing = self._standing(skill.directory)
+        if standing.problem is not None:
+            return standing.problem
+        if standing.state is LockState.UNLOCKED:
+            return self._unlocked(skill, is_named=standing.locked is not None) if self._only else None
+        if standing.state is LockState.UNCHANGED:
+            return None
+        first = standing.differs.first
+        reason = "" if first else "its files are not those that were locked"
+        if standing.unread:
+            reason = f"its files cannot be read: {standing.unread}"
+        return SkillChanged(skill.name, first, reason=reason, option=self._option_of(standing.lock_path))
 
     def state(self, skill: Skill) -> object:
         """Return a value that changes if a file of a locked skill is written. Opens no file."""
@@ -160,31 +156,12 @@ class LockVerifier:
     def changes(self) -> object:
         """Return a value that changes if other skills may be withheld. Checks some of them again, in turn."""
         self._refresh()
-        with self._mutex:
-            if not self._turn:
-                self._turn = list(self._judged.values())
-            some, self._turn = self._turn[:_CHECKED_AT_ONCE], self._turn[_CHECKED_AT_ONCE:]
-        for judged in some:
-            self.differs(judged.skill, now=True)
-        return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
-
-    def _differs(self, skill: Skill, *, now: bool) -> SkillHubError | None:
-        found = self._entry(skill.directory)
-        if isinstance(found, LockUnreadable):
-            return found
-        if found is None or found[0].ours is None:
-            self._judged.pop(skill.directory, None)
-            return self._unlocked(skill, is_named=found is not None) if self._only else None
-        known = self._judged.get(skill.directory)
-        if not now and known is not None and (known.locked, known.skill.stamp) == (found[0], skill.stamp):
-            return known.error
-        error = self._error(skill.name, self._standing(skill.directory))
-        with self._mutex:
-            self._judged[skill.directory] = _Judged(skill, found[0], error)
-            # One that is judged for the first time was not served before.
-            if known is not None and (known.error is None) != (error is None):
-                self._changes += 1
-        return error
+        turn = self._turn or list(self._known)
+        some, self._turn = turn[:_CHECKED_AT_ONCE], turn[_CHECKED_AT_ONCE:]
+        for directory in some:
+            self._standing(directory)
+        edited = [path for path, known in list(self._known.items()) if known.standing.state is LockState.EDITED]
+        return edited, sorted((path, state) for path, (state, _) in self._locks.items())
 
     def _unlocked(self, skill: Skill, *, is_named: bool) -> SkillHubError:
         known_root = self._roots.get(os.path.dirname(skill.directory))
@@ -193,36 +170,36 @@ class LockVerifier:
         reason = "its lock has no digest of SkillHub's" if is_named else ""
         return SkillChanged(skill.name, reason=reason, hint=f"its user can lock it with `{lock}`")
 
-    def _error(self, name: str, standing: LockStanding) -> SkillHubError | None:
-        if standing.state is not LockState.EDITED:
-            return None
-        first = standing.differs.first
-        reason = "" if first else "its files are not those that were locked"
-        if standing.unread:
-            reason = f"its files cannot be read: {standing.unread}"
-        return SkillChanged(name, first, reason=reason, option=self._option_of(standing.lock_path))
-
     def _standing(self, directory: str) -> LockStanding:
+        known = self._known.get(directory)
+        found = self._compared(directory)
+        if known is not None and (known.standing.state, found.state) == (LockState.UNCHANGED, LockState.EDITED):
+            # A command replaces the files and then writes the lock: between these the two do not fit.
+            time.sleep(_RETRY_SECONDS)
+            self._refresh()
+            found = self._compared(directory)
+        return found
+
+    def _compared(self, directory: str) -> LockStanding:
         entry = self._entry(directory)
         if isinstance(entry, LockUnreadable):
             return LockStanding(LockState.UNLOCKED, lock_path=entry.path, problem=entry)
         if entry is None or (ours := entry[0].ours) is None:
             return LockStanding(LockState.UNLOCKED, *(entry or ()))
         locked, path = entry
+        states: Mapping[str, FileState] = {}
         try:
-            files = digests_of(directory, self._digests)
-            same = partial(self._same_but_line_ends, directory, files, ours.digest)
-            found = differences(ours, files, modes=os.name != "nt", same_but_line_ends=same)
+            states = states_of(directory)
+            known = self._known.get(directory)
+            if known is not None and (known.locked, known.files) == (locked, states):
+                return known.standing
+            found = differences(ours, digests_of(directory), directory)
+            standing = LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
-        return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
-
-    def _same_but_line_ends(self, directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
-        key = directory, digest_of(files), digest
-        if key not in self._line_ends:
-            self._line_ends[key] = same_but_line_ends(directory, files, digest)
-        return self._line_ends[key]
+            standing = LockStanding(LockState.EDITED, locked, path, Differences(files_differ=True), unread=reason)
+        self._known[directory] = _Known(locked, states, standing)
+        return standing
 
     def _entry(self, directory: str) -> tuple[LockedSkill, str] | LockUnreadable | None:
         """Return the entry and the lock of the skill in `directory`. A link counts under its own name first."""

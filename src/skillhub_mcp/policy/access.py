@@ -197,13 +197,13 @@ class Policy:
 
     def check_locked(self, skill: Skill) -> None:
         """Return if `skill` is not withheld for its lock, by its files now. Raises SkillChanged and LockUnreadable."""
-        error = None if self.locks is None else self.locks.differs(skill, now=True)
+        error = None if self.locks is None else self.locks.differs(skill)
         if error is not None:
             raise error
 
     def is_as_locked(self, skill: Skill) -> bool:
         """Whether `check_locked` would return."""
-        return self.locks is None or self.locks.differs(skill, now=True) is None
+        return self.locks is None or self.locks.differs(skill) is None
 
     @contextmanager
     def as_locked(self, skill: Skill) -> Iterator[None]:

@@ -99,7 +99,7 @@ def test_links_out_of_a_repository_are_left_out_and_named(skill: str, fetched: T
 
 def test_a_skill_beside_hostile_ones_is_installed(fetched: Tree, tmp_path: Path) -> None:
     unpacked = unpack_skill(fetched, "good", str(tmp_path))
-    assert {path: file.sha256 for path, file in unpacked.files.items()} == {
+    assert {path: file.digest for path, file in unpacked.files.items()} == {
         "README.md": hashlib.sha256(SKILL).hexdigest(),
         "SKILL.md": hashlib.sha256(SKILL).hexdigest(),
         "run": hashlib.sha256(b"x").hexdigest(),

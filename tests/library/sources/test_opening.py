@@ -78,7 +78,7 @@ def test_published_skills_install_with_the_same_digest(
         assert b"".join(tree.read("notes/SKILL.md")).startswith(b"---\nname: notes\n")
     finally:
         tree.close()
-    assert content_digest({path: file.sha256 for path, file in unpacked.files.items()}) == content_digest(digests(pdf))
+    assert content_digest({path: file.digest for path, file in unpacked.files.items()}) == content_digest(digests(pdf))
 
 
 def digests(directory: Path) -> Mapping[str, str]:

@@ -200,7 +200,7 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
         raise LockUnreadable(place.lock_path, hint=f"run {place.command('lock')} to create one")
     settings = settings_of(options)
     opening = open_options(settings, insecure=args.insecure, place=place)
-    missing, line_ends = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))
+    missing, line_ends = missing_of(place.root, place.lock_path, replace=args.replace)
     names = [one.name for one in missing]
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
     index = RefreshedIndex()

@@ -105,9 +105,7 @@ def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> 
 
 def _differences(one: VerifiedSkill) -> Iterator[str]:
     yield f"{one.locked.name}: {one.problem or 'not as it was locked'}"
-    kinds = {"changed": "changed", "added": "added", "missing": "missing", "modes": "executable bit changed"}
-    for kind, what in kinds.items():
-        yield from (f"  {what}: {one.differs.shown(path)}" for path in getattr(one.differs, kind))
+    yield from (f"  executable bit changed: {path}" for path in one.differs.modes)
 
 
 def _verified_json(one: VerifiedSkill) -> dict[str, object]:
