@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import inspect
 import io
 import signal
 import sys
@@ -96,14 +97,14 @@ def _group_lines() -> Iterator[str]:
 def _add_command(subparsers: Any, name: str) -> None:
     command = COMMANDS[name]
     module = import_module(f"skillhub_mcp.cli.commands.{command.module or name}")
-    description = getattr(module, "DESCRIPTION", "") or f"{command.summary[0].upper()}{command.summary[1:]}."
+    epilog = getattr(module, "EPILOG", "")
     parser: Parser = subparsers.add_parser(
         name,
         # shtab completes only commands with help.
         help=command.summary,
-        description=description,
-        epilog=getattr(module, "EPILOG", None),
-        formatter_class=argparse.RawDescriptionHelpFormatter if hasattr(module, "EPILOG") else argparse.HelpFormatter,
+        description=inspect.getdoc(module.run),
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter if "\n" in epilog else argparse.HelpFormatter,
     )
     parser.set_defaults(run=module.run)
     module.add_arguments(parser, name)

@@ -1,6 +1,7 @@
 """The commands, one module each: `add_arguments` declares the arguments, `run` returns the exit code.
 
-Two commands may be in one module; `args.command` says which was typed.
+The docstring of `run` is the description in the command's help. `main` prints every SkillHubError that it raises. Two
+commands may be in one module; `args.command` says which was typed.
 """
 
 from __future__ import annotations

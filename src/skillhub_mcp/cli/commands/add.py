@@ -40,10 +40,6 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.sanitize import shortened
 from skillhub_mcp.settings import settings_of
 
-DESCRIPTION = (
-    "Fetch skills from a directory, an archive, a git repository or a site, show what is in them and what the audit "
-    "finds, and install them when you agree. The source and the files are recorded in skills-lock.json."
-)
 # What `lock --adopt` has no options for.
 _UNNAMED = {"list": False, "skill": (), "name": None, "ref": "", "path": "", "replace": False}
 _MOST_LEFT_OUT = 20
@@ -67,7 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
+    """Fetch skills from a directory, an archive, a git repository or a site, show what is in them and what the audit
+    finds, and install them when you agree. The source and the files are recorded in skills-lock.json.
+    """
     place = place_of(args, options)
     if args.frozen:
         if args.source is not None or args.skill or args.name or args.list:

@@ -29,7 +29,6 @@ from skillhub_mcp.validation.sarif import ShownRule
 from skillhub_mcp.validation.selection import chosen_rules
 from skillhub_mcp.validation.targets import Target
 
-DESCRIPTION = "Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run."
 _BOOK = RuleBook(
     "audit",
     "https://genai.owasp.org/llmrisk/llm01-prompt-injection/",
@@ -58,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Audit the skills and print the findings. Raises InvalidArgument, InvalidSetting and PolicyUnreadable."""
+    """Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run."""
     if args.reason and not args.accept:
         raise InvalidArgument("--reason", "requires --accept")
     rules = chosen_rules(args.select, args.ignore, among=AUDIT_RULES.keys(), command="audit")

@@ -17,11 +17,6 @@ _NEXT = (
     "Its first start fetches the libraries that SkillHub needs, about 170 MB."
 )
 
-DESCRIPTION = (
-    "Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one click. Their own "
-    "uv fetches the libraries. The same installation always gives the same bytes."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -29,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
-    """Write the bundle and print its path. Raises InvalidArgument, OutputUnwritable and SkillHubError."""
+    """Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one click. Their own
+    uv fetches the libraries. The same installation always gives the same bytes.
+    """
     place = args.file or os.curdir
     into_directory = os.path.isdir(place)
     if not into_directory and not place.endswith(SUFFIX):

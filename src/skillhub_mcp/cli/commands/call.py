@@ -19,11 +19,6 @@ from skillhub_mcp.settings import TOOL_SETS, settings_of
 if TYPE_CHECKING:
     from mcp.types import Tool
 
-DESCRIPTION = (
-    "Call an MCP tool as a client would, without a server, and print its result as JSON. Every set of tools can be "
-    "called, whatever SKILLHUB_TOOLS has. A value is JSON if the tool expects no text: limit=3, tags='[\"a\"]'."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -32,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Call the tool and print its result; fail if the tool does. Raises InvalidArgument."""
+    """Call an MCP tool as a client would, without a server, and print its result as JSON. Every set of tools can be
+    called, whatever SKILLHUB_TOOLS has. A value is JSON if the tool expects no text: limit=3, tags='["a"]'.
+    """
     return asyncio.run(_run(args, options))
 
 

@@ -13,10 +13,6 @@ from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.completion_words import COMMAND
 from skillhub_mcp.cli.output import EXIT_OK
 
-DESCRIPTION = (
-    "Print the script by which a shell completes commands, options and names of skills.\nWithout a shell, print how to "
-    "install it."
-)
 EPILOG = """\
 install it, and again after an update:
   bash  mkdir -p ~/.local/share/bash-completion/completions
@@ -67,7 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
-    """Print the script, or how to install it."""
+    """Print the script by which a shell completes commands, options and names of skills.
+    Without a shell, print how to install it.
+    """
     from skillhub_mcp.cli.main import make_parser
 
     print(EPILOG if args.shell is None else script(args.shell, make_parser()))

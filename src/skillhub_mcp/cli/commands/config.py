@@ -12,8 +12,6 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.settings import BY_NAME, GROUPS, near_setting, read_settings, unknown_settings, write_setting
 
-DESCRIPTION = "List every setting, by group, with its value, its origin, its default and its meaning."
-
 
 def add_arguments(parser: Parser, _: str) -> None:
     """Declare the arguments."""
@@ -24,7 +22,7 @@ def add_arguments(parser: Parser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the settings. Raises InvalidSetting for the first invalid one."""
+    """List every setting, by group, with its value, its origin, its default and its meaning."""
     _, sources = read_settings(os.environ, options)
     unknown = unknown_settings(os.environ)
     if args.json:

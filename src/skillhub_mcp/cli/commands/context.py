@@ -22,7 +22,6 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 
-DESCRIPTION = "Print the list of skills that a model is given, the skills that a text mentions, or what the list costs."
 _CODELIA = "codelia"
 _WHY = {"unknown": "is not a known skill", "ambiguous": "is the name of several skills", "off": "is disabled or denied"}
 
@@ -41,7 +40,7 @@ def add_arguments(parser: Parser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Run an action, of which one is required."""
+    """Print the list of skills that a model is given, the skills that a text mentions, or what the list costs."""
     raise AssertionError(args, options)
 
 

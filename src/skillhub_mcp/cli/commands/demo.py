@@ -74,16 +74,13 @@ class NextStep(NamedTuple):
     what: str
 
 
-DESCRIPTION = "Start a real server over stdio, then search for, load and read a skill as an agent would."
-
-
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     parser.add_argument("task", nargs="*", metavar="WORD", help=f"task (default: {DEFAULT_TASK})")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Run the task and print the steps. Fails if no skill matches the task. Raises InvalidSetting."""
+    """Start a real server over stdio, then search for, load and read a skill as an agent would."""
     own = options.get("SKILLS_DIR")
     environment = {**os.environ, **_SET_FOR_THE_DEMO, **({} if own else _UNFILTERED)}
     environment["SKILLS_DIR"] = own or builtin_directory()

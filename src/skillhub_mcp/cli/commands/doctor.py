@@ -16,10 +16,6 @@ from skillhub_mcp.diagnosis.installation import CheckResult
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.settings import read_settings
 
-DESCRIPTION = (
-    "Check the settings, the skillhub-mcp command on PATH, the directories of skills, the index, the rules and the "
-    "skills. Start what each connected client would start, and ask it for its tools."
-)
 EPILOG = "exit codes: 0 no problem (there may be warnings), 1 a problem, 2 usage error or an invalid setting, 3 a bug"
 # Findings of one check and one severity, without --verbose.
 _SHOWN = 3
@@ -32,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the verdict and the findings. Raises InvalidSetting."""
+    """Check the settings, the skillhub-mcp command on PATH, the directories of skills, the index, the rules and the
+    skills. Start what each connected client would start, and ask it for its tools.
+    """
     settings, sources = read_settings(os.environ, options)
     # What would be logged is a finding, and the verdict comes first.
     with open_hub(options, log_level="CRITICAL") as hub:

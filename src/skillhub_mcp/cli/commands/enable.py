@@ -25,8 +25,6 @@ from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.selectors import is_selector, selects, terms_of
 from skillhub_mcp.skills.snapshot import Snapshot
 
-DESCRIPTION = "Choose which skills agents find and load. The choice is saved, and running servers apply it at once."
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -35,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Save the choice and say what agents get now. Raises SkillNotFound."""
+    """Choose which skills agents find and load. The choice is saved, and running servers apply it at once."""
     on = args.command == "enable"
     project = project_of(settings_of(options)).root if args.project else None
     with open_hub(options) as hub:

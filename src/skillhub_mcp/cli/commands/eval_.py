@@ -32,11 +32,6 @@ _SHOWN_PAIRS = 50
 # The share of a skill's own score from which on another competes with it.
 _LEAST_SHARE = 0.8
 
-DESCRIPTION = (
-    "Measure search quality on queries with known relevant skills, make queries from a usage log, or list skills that"
-    " compete for the same queries."
-)
-
 
 def add_arguments(parser: Parser, _: str) -> None:
     """Declare the arguments."""
@@ -54,7 +49,9 @@ def add_arguments(parser: Parser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Search for each skill by its own description, and print the pairs that score alike, highest share first."""
+    """Measure search quality on queries with known relevant skills, make queries from a usage log, or list skills that
+    compete for the same queries.
+    """
     if not args.overlaps:
         raise InvalidArgument("ACTION", "is required", hint="skillhub eval run|from-log, or skillhub eval --overlaps")
     # Comparing skills is not a use of them, so it is not logged.

@@ -26,8 +26,6 @@ from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.name_resolution import Names
 
-DESCRIPTION = "Update the index and report what was found, served, shadowed and refused, with reasons."
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -38,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Update the index and print the report. Raises InvalidArgument for --dry-run without --forget."""
+    """Update the index and report what was found, served, shadowed and refused, with reasons."""
     if args.forget is not None:
         return _forget(args.forget, settings_of(options), dry_run=args.dry_run, as_json=args.json)
     if args.dry_run:

@@ -29,7 +29,6 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
-DESCRIPTION = "List the skills that are served."
 _SHOWN_PLACES = 3
 _STANDINGS = {
     Availability.OFF: "off",
@@ -51,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the skills by name, or why there are none, which fails if something has to be corrected."""
+    """List the skills that are served."""
     source = Source(args.source) if args.source else None
     empty = None
     with open_hub(options) as hub:

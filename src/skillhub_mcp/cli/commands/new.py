@@ -34,11 +34,6 @@ _QUESTION = (
     "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n>"
 )
 
-DESCRIPTION = (
-    "Write a valid SKILL.md, or copy an example, into a new directory. Then report how its description is found, "
-    "which skills it competes with, and what it costs."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -52,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
+    """Write a valid SKILL.md, or copy an example, into a new directory. Then report how its description is found, which
+    skills it competes with, and what it costs.
+    """
     if args.from_template == "":
         rows = [(one.name, one_line(one.description, width=None)) for one in examples()]
         if args.json:

@@ -27,10 +27,6 @@ from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.names import fold_name, typed_command
 from skillhub_mcp.skills.roots import Source
 
-DESCRIPTION = (
-    "Search for skills by words, and print the name of the one whose number you type. The list and the question are on "
-    "stderr, so a shell can use the output."
-)
 EPILOG = "exit codes: 0 a skill was taken, 130 none was"
 _LINES_AROUND = 4
 
@@ -43,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Ask until a skill is chosen, or with --list or --json print what fits. Raises TerminalUnavailable."""
+    """Search for skills by words, and print the name of the one whose number you type. The list and the question are on
+    stderr, so a shell can use the output.
+    """
     typed = decode_argument(" ".join(args.typed))
     asking = not (args.list or args.json)
     if asking and not can_ask():

@@ -21,13 +21,6 @@ from skillhub_mcp.store.tables import Publication, Target, lies_in, unfit_reason
 
 _SHOWN = 20
 
-DESCRIPTION = (
-    "Write the skills that this hub serves, with their files and the index, to a LanceDB database in a directory or a"
-    " bucket (s3://, gs://, az://), for servers started with --read-only. Only what changed is written, and servers "
-    "see the last publication until the new one is complete. Skills that are disabled, denied, filtered, withheld or "
-    "untrusted are not published, nor are dotfiles unless they are served."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -45,9 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Publish, list or roll back, and print what was done.
-
-    Raises what `publish` raises, InvalidArgument for the target, and InvalidSetting where SKILLHUB_READ_ONLY is set.
+    """Write the skills that this hub serves, with their files and the index, to a LanceDB database in a directory or a
+    bucket (s3://, gs://, az://), for servers started with --read-only. Only what changed is written, and servers see
+    the last publication until the new one is complete. Skills that are disabled, denied, filtered, withheld or
+    untrusted are not published, nor are dotfiles unless they are served.
     """
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     options = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}

@@ -18,11 +18,6 @@ from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.library.removal import bring_back, remove
 from skillhub_mcp.settings import settings_of
 
-DESCRIPTION = (
-    "Move installed skills into the trash of their directory, all or none, and drop them from the lock file. --undo "
-    "brings back what was removed last, or each NAME as it was when it was removed last."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -34,9 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Remove the skills, or bring them back, and refresh the index.
-
-    Raises InvalidArgument, InvalidSetting and what `library.removal` raises.
+    """Move installed skills into the trash of their directory, all or none, and drop them from the lock file. --undo
+    brings back what was removed last, or each NAME as it was when it was removed last.
     """
     place = place_of(args, options)
     if args.undo:

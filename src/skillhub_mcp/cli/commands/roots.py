@@ -33,11 +33,6 @@ from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.places import MAX_DIRECTORIES, PlaceReason, why_searched, word_of
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
 
-DESCRIPTION = (
-    "List every place that may hold skills: whether it is searched, why, how many skills it has, and what changes "
-    "that. Added places are recorded in ~/.skillhub/roots.json; SKILLS_DIR and SKILLHUB_ROOTS override them."
-)
-
 
 def add_arguments(parser: Parser, _: str) -> None:
     """Declare the arguments."""
@@ -52,7 +47,9 @@ def add_arguments(parser: Parser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the places. An unusable record is a failure. Raises InvalidSetting."""
+    """List every place that may hold skills: whether it is searched, why, how many skills it has, and what changes
+    that. Added places are recorded in ~/.skillhub/roots.json; SKILLS_DIR and SKILLHUB_ROOTS override them.
+    """
     settings, problem = settings_of(options), recorded_roots_problem()
     places = _places(settings, () if problem else recorded_roots().places)
     problems = [problem.sentence()] if problem else []

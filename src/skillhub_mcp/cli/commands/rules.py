@@ -25,10 +25,6 @@ from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.skills.selectors import is_rule_selector, is_selector
 
-DESCRIPTION = (
-    "Add or forget rules for skills; without arguments, print them. Deny takes precedence over allow. Without rules "
-    "everything is allowed."
-)
 _OTHERS = {"allow": Decision.ALLOW, "ask": Decision.CONFIRM, "deny": Decision.DENY}
 _SHOWN_DIGITS = 12
 
@@ -46,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Change the rules, or print them. Raises InvalidArgument and PolicyUnwritable."""
+    """Add or forget rules for skills; without arguments, print them. Deny takes precedence over allow. Without rules
+    everything is allowed.
+    """
     settings = settings_of(options)
     files = rule_files(project_of(settings).root)
     beside = any(getattr(args, option, False) for option in ("network", "packages", "any_version"))

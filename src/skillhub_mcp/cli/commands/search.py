@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the hits, best first. Finding nothing fails only if something has to be corrected."""
+    """Find the skills that fit a task. Finding nothing fails only if something has to be corrected."""
     source = Source(args.source) if args.source else None
     with open_hub(options) as hub:
         answer = hub.search(

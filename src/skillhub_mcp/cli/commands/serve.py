@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("skillhub_mcp")
 
-DESCRIPTION = (
-    "Serve the skills over MCP. An MCP client starts this over stdio; `skillhub` does the same if its input is not a "
-    "terminal."
-)
 _HOST, _PORT = "127.0.0.1", 8000
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
@@ -59,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Serve, after rebuilding the index with `--reindex`. Raises InvalidSetting."""
+    """Serve the skills over MCP. An MCP client starts this over stdio; `skillhub` does the same if its input is not a
+    terminal.
+    """
     from skillhub_mcp.project import directories_in
     from skillhub_mcp.settings import unknown_settings
 

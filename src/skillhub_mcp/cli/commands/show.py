@@ -15,7 +15,6 @@ from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import on_terminal
 
-DESCRIPTION = "Print a skill's metadata, files and instructions, or one of its files byte for byte."
 _MAX_BYTES = 1_000_000_000
 
 
@@ -26,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the skill's metadata, then its whole body."""
+    """Print a skill's metadata, files and instructions, or one of its files byte for byte."""
     name = skill_argument(args.name)
     if args.file is not None:
         return _print_file(name, args.file, options, as_json=args.json)

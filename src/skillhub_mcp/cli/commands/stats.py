@@ -18,11 +18,6 @@ from skillhub_mcp.usage import Usage, read_usage
 
 _SHOWN = 10
 
-DESCRIPTION = (
-    "Say which skills were loaded and which never were. Calls are counted on this machine alone, without the texts of "
-    "searches; SKILLHUB_USAGE=queries records those too, and off nothing."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -30,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the summary of the log, with the skills that are served now."""
+    """Say which skills were loaded and which never were. Calls are counted on this machine alone, without the texts of
+    searches; SKILLHUB_USAGE=queries records those too, and off nothing.
+    """
     settings = settings_of(options).observability
     path = args.log or settings.usage_log or expand_home(DEFAULT_USAGE_LOG)
     usage = read_usage(path) if args.log or os.path.exists(path) else Usage()

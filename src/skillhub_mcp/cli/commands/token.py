@@ -23,11 +23,6 @@ from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import TOKEN_USES, settings_of
 from skillhub_mcp.usage import last_uses
 
-DESCRIPTION = (
-    "List, create and revoke bearer tokens for HTTP clients. The file holds only their hashes; a server with "
-    "SKILLHUB_TOKENS_FILE applies changes at once."
-)
-
 
 def add_arguments(parser: Parser, _: str) -> None:
     """Declare the arguments."""
@@ -72,7 +67,9 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """List the tokens. Raises InvalidArgument and TokensUnreadable."""
+    """List, create and revoke bearer tokens for HTTP clients. The file holds only their hashes; a server with
+    SKILLHUB_TOKENS_FILE applies changes at once.
+    """
     tokens = (tokens_file(_path(args, options)).read() or Tokens()).tokens
     used = last_uses(expand_home(TOKEN_USES))
     # Another token may have had the name before.

@@ -31,12 +31,6 @@ _STATES = {
     Trust.OWN: "nothing to trust",
 }
 
-DESCRIPTION = (
-    "Show the skills and rules that a project brings; with DIR or --yes, record that you trust them as they are now. "
-    "Until then, and again when a file of them changes, they are found and loaded, but cannot override your own "
-    "skills, are never pinned, and are only counted in what a model reads when it connects."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -45,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Show what the project brings, and record or revoke the agreement. Raises InvalidArgument and TrustUnreadable."""
+    """Show the skills and rules that a project brings; with DIR or --yes, record that you trust them as they are now.
+    Until then, and again when a file of them changes, they are found and loaded, but cannot override your own skills,
+    are never pinned, and are only counted in what a model reads when it connects.
+    """
     if args.revoke:
         return _revoke(args, options)
     settings = _settings(args, options)

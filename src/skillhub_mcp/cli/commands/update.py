@@ -23,10 +23,6 @@ from skillhub_mcp.locks.lock_file import LockedSkill, lock_at
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.names import near_names
 
-DESCRIPTION = (
-    "Show what the sources of installed skills have changed, and install it when you agree. A skill that you edited "
-    "is updated only with --theirs or --ours."
-)
 _SHOWN_DIGITS = 8
 
 
@@ -40,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Compare, show, ask and update; with --check only compare. Raises what `library` raises."""
+    """Show what the sources of installed skills have changed, and install it when you agree. A skill that you edited is
+    updated only with --theirs or --ours.
+    """
     place, settings = place_of(args, options), settings_of(options)
     terms = terms_of(args, settings)
     opening = open_options(settings, insecure=args.insecure, place=place)

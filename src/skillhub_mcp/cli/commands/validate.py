@@ -23,7 +23,6 @@ from skillhub_mcp.validation.sarif import ShownRule
 from skillhub_mcp.validation.selection import chosen_rules, only
 from skillhub_mcp.validation.targets import Target
 
-DESCRIPTION = "Check skills against the specification and best practice."
 BOOK = RuleBook(
     "validate",
     "https://agentskills.io/specification",
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
+    """Check skills against the specification and best practice."""
     if args.fix and (args.json or args.sarif):
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)

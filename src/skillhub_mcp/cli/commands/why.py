@@ -25,12 +25,6 @@ from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.places import UnsearchedPlace
 from skillhub_mcp.skills.snapshot import Snapshot
 
-DESCRIPTION = (
-    "Explain what became of a skill: where it is served from, or what shadows, filters, disables, denies or refuses "
-    "it, with file and line. With a task, also where a search ranks it and what the first hit has that it lacks. "
-    "Fails if no skill has that name."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
@@ -39,7 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Print the explanation. Raises PolicyUnreadable, and IndexUnavailable where a search is asked about."""
+    """Explain what became of a skill: where it is served from, or what shadows, filters, disables, denies or refuses
+    it, with file and line. With a task, also where a search ranks it and what the first hit has that it lacks. Fails if
+    no skill has that name.
+    """
     settings = settings_of(options)
     name = skill_argument(args.name)
     standing = None
