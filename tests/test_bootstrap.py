@@ -11,8 +11,7 @@ from typing import cast
 import pytest
 from tests.hubs import settings_from
 
-from skillhub_mcp.bootstrap.observers import log_library
-from skillhub_mcp.bootstrap.server import http_options
+from skillhub_mcp.bootstrap.server import http_options, log_library
 from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.http.app import HttpOptions

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.bootstrap.policy import name_problems
+from skillhub_mcp.bootstrap.library import name_problems
 from skillhub_mcp.chosen_roots import lock_option, project_of, served_projects
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, directories_in, existing_directories, find_project

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.bootstrap.policy import name_problems
+from skillhub_mcp.bootstrap.library import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.redaction import redacted

@@ -13,7 +13,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp._util.json_lines import JsonLinesLog
-from skillhub_mcp.bootstrap.observers import make_observer
+from skillhub_mcp.bootstrap.hub import make_observer
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.events import REQUEST_CONTEXT, Observer, RequestContext, SearchEvent, UseEvent, observe
 from skillhub_mcp.observers.audit import Audit, process_owner

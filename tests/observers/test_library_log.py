@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.bootstrap.observers import log_library
+from skillhub_mcp.bootstrap.server import log_library
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.settings import read_settings
 

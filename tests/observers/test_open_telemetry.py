@@ -30,7 +30,7 @@ elif sys.argv[1] == "numbers alone":
     metrics.set_meter_provider(MeterProvider())
 elif sys.argv[1] == "api":
     import opentelemetry.trace
-from skillhub_mcp.bootstrap.observers import make_observer
+from skillhub_mcp.bootstrap.hub import make_observer
 from skillhub_mcp.settings import read_settings
 observer = make_observer(read_settings(os.environ)[0], serving=True)
 print([type(one).__name__ for one in observer.observers], "opentelemetry" in sys.modules)

@@ -10,8 +10,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of, settings_from
 from tests.server.bearers import add_token
 
-from skillhub_mcp.bootstrap.observers import log_start
-from skillhub_mcp.bootstrap.server import http_options
+from skillhub_mcp.bootstrap.server import http_options, log_start
 
 ADDRESS = "http://127.0.0.1:8000/mcp"
 FACTS = ("skills", "transport", "tokens", "issuer", "address", "public_address", "project")

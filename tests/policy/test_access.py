@@ -22,8 +22,8 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
-from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, project_rules_file, rules_file
-from skillhub_mcp.policy.rules import NO_RULES, Decision, PermissionRule, Rules, RunRights
+from skillhub_mcp.policy.files import change_choices, change_rules, choices_file, project_rules_file, rules_file
+from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, RunRights
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.visibility import Visibility
@@ -161,7 +161,7 @@ def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, ski
     two = str(tmp_path / "two")
     callers: list[Visibility | None] = [None]
     access.narrow_by(lambda: callers[0])
-    add_rule(f"{two}/r.json", "deny", PermissionRule("skill_load"))
+    change_rules(f"{two}/r.json", put=[ListedRule("deny", PermissionRule("skill_load"))])
     for caller in (None, Visibility(frozenset({"PDF Tools"}))):
         callers[0] = caller
         here, there = access.now(), access.now(two)
@@ -181,7 +181,7 @@ def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Sk
     access, one = two_projects(tmp_path), tmp_path / "one"
     deny = PermissionRule("skill_load")
     for tool in ("skill_load", "search_skills"):
-        add_rule(f"{one}/r.json", "deny", PermissionRule(tool))
+        change_rules(f"{one}/r.json", put=[ListedRule("deny", PermissionRule(tool))])
     policy = access.now()
     assert policy.availability(of_project(skill, trust)) is Availability.DENIED
     assert policy.availability(skill) is Availability.ON
@@ -190,7 +190,7 @@ def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Sk
     # A project cannot allow what the user's rules leave to consent.
     (one / "r.json").unlink()
     (tmp_path / "own.json").write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
-    add_rule(f"{one}/r.json", "allow", deny)
+    change_rules(f"{one}/r.json", put=[ListedRule("allow", deny)])
     for each in (skill, of_project(skill, trust)):
         with pytest.raises(ConfirmationRequired):
             access.now().check(each, Action.LOAD)
@@ -221,7 +221,7 @@ def test_unreadable_project_rules_disable_only_the_projects_skills(tmp_path: Pat
 
 def test_a_project_cannot_deny_a_skill_that_the_user_switched_on(tmp_path: Path, skill: Skill) -> None:
     access, one = two_projects(tmp_path), str(tmp_path / "one")
-    add_rule(f"{one}/r.json", "deny", PermissionRule("skill_load"))
+    change_rules(f"{one}/r.json", put=[ListedRule("deny", PermissionRule("skill_load"))])
     for on, now in ((True, Availability.ON), (False, Availability.OFF)):
         change_choices(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
         assert access.now().availability(of_project(skill)) is now

@@ -8,7 +8,7 @@ import pytest
 from tests.disclosure.library import skill
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.policy.choices import NO_CHOICES, Choices, choices_text, parse_choices
+from skillhub_mcp.policy.choices import CHOICES_FORMAT, NO_CHOICES, Choices
 
 
 def is_on(choices: Choices, name: str = "pdf", *, directory: str = "/s/pdf", project: str = "/repo") -> bool:
@@ -44,7 +44,7 @@ def test_names_are_folded_and_paths_are_exact(key: str, name: str | None) -> Non
     off = NO_CHOICES.switched(key, on=False)
     assert is_on(off, name or "pdf") == (name is None)
     # Names in a file are folded too.
-    assert is_on(parse_choices(json.dumps({"format": 1, "user": {key: False}})), name or "pdf") == (name is None)
+    assert is_on(CHOICES_FORMAT.parse(json.dumps({"format": 1, "user": {key: False}})), name or "pdf") == (name is None)
 
 
 @pytest.mark.acceptance("S0-85")
@@ -100,8 +100,8 @@ def test_an_alias_switches_a_skill_with_an_unspecified_name() -> None:
 
 def test_written_choices_are_read_back() -> None:
     choices = NO_CHOICES.switched("日本語", on=False).switched("/a b", on=True, project="/repo é")
-    assert parse_choices(choices_text(choices)) == choices
-    assert parse_choices('{"format": 1}') == NO_CHOICES
+    assert CHOICES_FORMAT.parse(CHOICES_FORMAT.text(choices)) == choices
+    assert CHOICES_FORMAT.parse('{"format": 1}') == NO_CHOICES
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,11 @@ def test_written_choices_are_read_back() -> None:
 )
 def test_invalid_choices_are_rejected(text: str) -> None:
     with pytest.raises(BadJson):
-        parse_choices(text)
+        CHOICES_FORMAT.parse(text)
 
 
 def test_equal_choices_have_equal_text() -> None:
     one = NO_CHOICES.switched("b", on=False).switched("a", on=False)
     other = NO_CHOICES.switched("a", on=False).switched("b", on=False)
-    assert choices_text(one) == choices_text(other)
-    assert json.loads(choices_text(one))["user"] == {"a": False, "b": False}
-    assert choices_text(Choices(projects={"/repo": {}})) == choices_text(NO_CHOICES)
+    assert CHOICES_FORMAT.text(one) == CHOICES_FORMAT.text(other)
+    assert json.loads(CHOICES_FORMAT.text(one))["user"] == {"a": False, "b": False}

@@ -22,7 +22,6 @@ from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import (
     PolicyFile,
-    add_rule,
     change_choices,
     change_reviews,
     change_roots,
@@ -55,7 +54,7 @@ def test_a_file_is_parsed_again_only_after_a_change(tmp_path: Path) -> None:
     file = rules_file(str(path))
     first = file.read()
     assert first is file.read()
-    add_rule(str(path), "deny", RULE)
+    change_rules(str(path), put=[ListedRule("deny", RULE)])
     changed = file.read()
     assert changed is not None
     assert changed.deny == (PermissionRule("skill_load"), RULE)
@@ -96,15 +95,15 @@ def test_directories_pipes_and_broken_links_are_rejected(tmp_path: Path, odd: st
 
 def test_adding_a_rule_keeps_the_rest_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rules.json"
-    add_rule(str(path), "allow", RULE)
+    change_rules(str(path), put=[ListedRule("allow", RULE)])
     assert stat.S_IMODE((tmp_path / "deep").stat().st_mode) == 0o700
     # A first remembered answer leaves other skills allowed.
     assert json.loads(path.read_text(encoding="utf-8")) == {
         "permissions": {"others": "allow", "allow": [{"tool": "skill_load", "skill_name": "pdf"}]}
     }
     path.write_text('{"model": "m", "permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    add_rule(str(path), "allow", RULE)
-    add_rule(str(path), "allow", RULE)
+    change_rules(str(path), put=[ListedRule("allow", RULE)])
+    change_rules(str(path), put=[ListedRule("allow", RULE)])
     kept = json.loads(path.read_text(encoding="utf-8"))
     denied = {"deny": [{"tool": "skill_load"}], "others": "confirm"}
     assert kept == {"model": "m", "permissions": {**denied, "allow": [RULE.as_json()]}}
@@ -144,7 +143,7 @@ def test_a_rule_replaces_those_for_the_same_action_and_skill(tmp_path: Path) -> 
 
 def test_an_invalid_file_is_not_overwritten(tmp_path: Path) -> None:
     for name, change in (
-        ("rules.json", lambda path: add_rule(path, "allow", RULE)),
+        ("rules.json", lambda path: change_rules(path, put=[ListedRule("allow", RULE)])),
         ("choices.json", lambda path: change_choices(path, lambda one: one.switched("a", on=False))),
     ):
         path = tmp_path / name
@@ -159,7 +158,7 @@ def test_a_change_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     real.write_text('{"permissions": {}}', encoding="utf-8")
     link = tmp_path / "rules.json"
     link.symlink_to(real)
-    add_rule(str(link), "allow", RULE)
+    change_rules(str(link), put=[ListedRule("allow", RULE)])
     assert link.is_symlink()
     assert "pdf" in real.read_text(encoding="utf-8")
 
@@ -168,7 +167,7 @@ def test_a_written_file_becomes_private(tmp_path: Path) -> None:
     path = tmp_path / "rules.json"
     path.write_text('{"permissions": {}}', encoding="utf-8")
     path.chmod(0o644)
-    add_rule(str(path), "allow", RULE)
+    change_rules(str(path), put=[ListedRule("allow", RULE)])
     change_choices(str(tmp_path / "choices.json"), lambda choices: choices.switched("a", on=False))
     assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("rules.json", "choices.json")] == [0o600] * 2
 
@@ -256,14 +255,14 @@ def test_a_full_disk_leaves_the_file_unchanged(tmp_path: Path) -> None:
             while True:
                 rest.write(b"x" * 1024)
         with pytest.raises(PolicyUnwritable, match="No space left on device") as caught:
-            add_rule(str(small), "allow", RULE)
+            change_rules(str(small), put=[ListedRule("allow", RULE)])
         assert caught.value.path == str(small)
         assert (caught.value.hint or "").startswith("free some space")
         assert small.read_text(encoding="utf-8") == '{"permissions": {}}'
 
 
 CHANGES: dict[str, Callable[[str], object]] = {
-    "a rule": lambda path: add_rule(path, "allow", RULE),
+    "a rule": lambda path: change_rules(path, put=[ListedRule("allow", RULE)]),
     "choices": lambda path: change_choices(path, lambda choices: choices.switched("pdf", on=False)),
     "roots": lambda path: change_roots(path, lambda record: record),
     "trust": lambda path: change_trust(path, lambda record: record),
@@ -294,7 +293,7 @@ def test_a_held_lock_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("skillhub_mcp.policy.files._LOCK_SECONDS", 0.1)
     path = str(tmp_path / "rules.json")
     with FileLock(f"{path}.lock"), pytest.raises(PolicyUnwritable, match="another process has locked it") as caught:
-        add_rule(path, "allow", RULE)
+        change_rules(path, put=[ListedRule("allow", RULE)])
     assert caught.value.hint == "nothing was changed; try again"
 
 
@@ -309,7 +308,7 @@ def test_rules_that_others_may_write_are_rejected(tmp_path: Path) -> None:
     assert str(tmp_path) not in f"{refused.value.message} {refused.value.hint}"
     assert refused.value.path == str(path)
     with pytest.raises(PolicyUnreadable):
-        add_rule(str(path), "allow", RULE)
+        change_rules(str(path), put=[ListedRule("allow", RULE)])
     path.chmod(0o644)
     assert rules.read() == in_force
     # A project's rules only deny, and only its own skills.
@@ -347,7 +346,7 @@ def test_new_files_and_directories_are_private_whatever_the_umask(tmp_path: Path
     own = tmp_path / "home" / ".skillhub"
     before = os.umask(0)
     try:
-        add_rule(str(own / "permissions.json"), "deny", RULE)
+        change_rules(str(own / "permissions.json"), put=[ListedRule("deny", RULE)])
         change_choices(str(own / "choices.json"), lambda choices: choices)
     finally:
         os.umask(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots, parse_record, record_text
+from skillhub_mcp.policy.recorded_roots import NO_RECORD, ROOTS_FORMAT, RecordedRoots
 
 
 def test_roots_are_kept_once_in_order_for_each_project() -> None:
@@ -18,13 +18,13 @@ def test_roots_are_kept_once_in_order_for_each_project() -> None:
     )
     assert (record.of_project("/one"), record.of_project("/two"), record.of_project("/three")) == (("/a",), ("/c",), ())
     # An entry is removed from every project.
-    assert record.without_entry("/a") == RecordedRoots(("/b", "builtin"), {"/one": (), "/two": ("/c",)})
+    assert record.without_entry("/a") == RecordedRoots(("/b", "builtin"), {"/two": ("/c",)})
 
 
 def test_a_written_record_of_roots_is_read_back() -> None:
-    record = RecordedRoots(("/a", "claude"), {"/one": ("/b",), "/empty": ()})
-    assert parse_record(record_text(record)) == RecordedRoots(("/a", "claude"), {"/one": ("/b",)})
-    assert parse_record('{"format": 1}') == NO_RECORD
+    record = RecordedRoots(("/a", "claude"), {"/one": ("/b",)})
+    assert ROOTS_FORMAT.parse(ROOTS_FORMAT.text(record)) == record
+    assert ROOTS_FORMAT.parse('{"format": 1}') == NO_RECORD
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_written_record_of_roots_is_read_back() -> None:
 )
 def test_an_invalid_record_of_roots_is_rejected(text: str, reason: str) -> None:
     with pytest.raises(BadJson, match=reason):
-        parse_record(text)
+        ROOTS_FORMAT.parse(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, parse_reviews, reviews_text
+from skillhub_mcp.policy.reviews import NO_REVIEWS, REVIEWS_FORMAT, Review
 
 A, B = "sha256:a", "sha256:b"
 
@@ -41,7 +41,7 @@ def test_removing_some_rules_keeps_the_others_with_their_reasons() -> None:
 @pytest.mark.parametrize("reasons", [{"x": "because", "y": "because"}, {"x": "first", "y": "second"}, {"y": "one"}, {}])
 def test_written_reviews_are_read_back(reasons: dict[str, str]) -> None:
     reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x", "y"}), "one", "/one", "2026-11-22", reasons))
-    assert parse_reviews(reviews_text(reviews)) == reviews
+    assert REVIEWS_FORMAT.parse(REVIEWS_FORMAT.text(reviews)) == reviews
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_written_reviews_are_read_back(reasons: dict[str, str]) -> None:
 )  # fmt: skip
 def test_invalid_reviews_are_rejected(text: str) -> None:
     with pytest.raises(BadJson):
-        parse_reviews(text)
+        REVIEWS_FORMAT.parse(text)

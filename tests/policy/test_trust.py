@@ -10,7 +10,7 @@ import pytest
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import TrustUnreadable
 from skillhub_mcp.policy.files import change_trust, trust_file
-from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustRecord, parse_trust, trust_text
+from skillhub_mcp.policy.trust import NO_AGREEMENT, TRUST_FORMAT, TrustRecord
 
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 
@@ -28,7 +28,7 @@ def test_agreements_accumulate_until_revoked() -> None:
     record = record.agreed("/other", {"/other/a": ONE})
     assert record.projects == {"/repo": {"/repo/a": OTHER, "/repo/b": ONE}, "/other": {"/other/a": ONE}}
     assert record.revoked(["/repo"]).projects == {"/other": {"/other/a": ONE}}
-    assert parse_trust(trust_text(record)) == record
+    assert TRUST_FORMAT.parse(TRUST_FORMAT.text(record)) == record
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_agreements_accumulate_until_revoked() -> None:
 )
 def test_an_invalid_trust_record_is_rejected(text: str) -> None:
     with pytest.raises(BadJson):
-        parse_trust(text)
+        TRUST_FORMAT.parse(text)
 
 
 def test_the_trust_file_is_private_and_read_again_after_a_change(tmp_path: Path) -> None:

@@ -26,8 +26,7 @@ from mcp.shared.message import SessionMessage
 from tests.hubs import settings_from
 from tests.server.sessions import COMMAND, Answer, answer_of
 
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.observers import make_metrics, make_observer
+from skillhub_mcp.bootstrap.hub import make_hub, make_metrics
 from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http import app as http_app
@@ -113,7 +112,7 @@ def listening(environment: Mapping[str, str]) -> Iterator[str]:
     """The address of a server over HTTP in a thread."""
     settings = settings_from(environment)
     metrics = make_metrics(settings)
-    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+    hub = make_hub(settings, metrics=metrics)
     server = make_server(hub, server_options(settings, hub, over_http=True))
     options = http_options(settings, host="127.0.0.1", port=0, metrics=metrics)
     # The server's own function: a socket of `create_server` delays every answer (Nagle).
@@ -189,7 +188,7 @@ async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
 async def _serve_pipes(environment: Mapping[str, str], stdin: int, stdout: int) -> None:
     """Serve as `FastMCP.run_stdio_async` does, which takes only the stdin and stdout of the whole process."""
     settings = settings_from(environment)
-    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=make_metrics(settings)))
+    hub = make_hub(settings, metrics=make_metrics(settings))
     server = make_server(hub, server_options(settings, hub))
     token = set_transport("stdio")
     try:

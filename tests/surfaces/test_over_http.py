@@ -15,8 +15,7 @@ from tests.server.connections import listening
 from tests.surfaces.findings import values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS
 
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.observers import make_metrics
+from skillhub_mcp.bootstrap.hub import make_hub, make_metrics
 from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import make_http_app

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
+
+_FORMAT = 1
 
 
 class BadJson(ValueError):
@@ -39,21 +41,28 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def read_format(text: str, version: int, shape: TypeAdapter[T]) -> T:
-    """Return a JSON object with that version as its `format`, as a value of `shape`. Raises BadJson."""
-    content = read_json(text)
-    if not isinstance(content, dict) or content.get("format") != version:
-        raise BadJson(f'it must be an object with "format": {version}')
-    try:
-        return shape.validate_python(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise BadJson(f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}") from error
+class JsonFormat(Generic[T]):
+    """JSON files that hold one value of a dataclass, `shape`, with `"format": 1`."""
 
+    def __init__(self, shape: type[T]) -> None:
+        self._shape = TypeAdapter(shape)
 
-def format_text(version: int, content: Mapping[str, object]) -> str:
-    """Return the text of a JSON file of that `format`, which `read_format` reads."""
-    return json.dumps({"format": version, **content}, ensure_ascii=False, indent=2) + "\n"
+    def parse(self, text: str) -> T:
+        """Return the value that a file holds. Raises BadJson."""
+        content = read_json(text)
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise BadJson(f'it must be an object with "format": {_FORMAT}')
+        try:
+            return self._shape.validate_python(content)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise BadJson(f"{place}: {first['msg'].removeprefix('Value error, ')}") from error
+
+    def text(self, value: T) -> str:
+        """Return the content of the file for a value, the same for equal values."""
+        content = self._shape.dump_python(value, mode="json", by_alias=True)
+        return json.dumps({"format": _FORMAT, **content}, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
 def absolute_path(path: str) -> str:

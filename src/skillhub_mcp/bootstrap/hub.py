@@ -1,23 +1,27 @@
-"""The hub over directories or over a publication, its models, and what is published."""
+"""The hub over directories or over a publication, its models and observers, and what is published."""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.bootstrap.library import beside_index, mirror_directory, unsearched_places, unsearched_problems
-from skillhub_mcp.bootstrap.observers import make_observer
-from skillhub_mcp.bootstrap.policy import (
+from skillhub_mcp._util.json_lines import JsonLinesLog
+from skillhub_mcp.bootstrap.library import (
+    beside_index,
     exposed_files,
     lock_verifier,
     make_access,
     make_auditor,
     may_be_sent,
+    mirror_directory,
     name_problems,
+    unsearched_places,
+    unsearched_problems,
 )
 from skillhub_mcp.chosen_roots import (
     RootsFollower,
@@ -32,7 +36,7 @@ from skillhub_mcp.embedders import Embedder, local, make_embedder
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting
-from skillhub_mcp.events import Observer
+from skillhub_mcp.events import CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveOptions, LiveView
@@ -41,6 +45,8 @@ from skillhub_mcp.index.rows import EmbeddingOptions
 from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexFiles, something_else
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
+from skillhub_mcp.observers.audit import Audit, process_owner
+from skillhub_mcp.observers.logs import AccessLog
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, SearchMode
@@ -54,9 +60,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.diagnosis.installation import Installation
     from skillhub_mcp.execution.skill_command import CommandOptions
+    from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.store.publish import LibraryToStore
     from skillhub_mcp.store.replica import Replica
-    from skillhub_mcp.store.tables import Target
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +73,7 @@ def make_hub(
     background: bool = True,
     progress: ProgressCallback = no_progress,
     observer: Observer | None = None,
+    metrics: Prometheus | None = None,
     for_shell: bool = False,
 ) -> SkillHub:
     """Return the hub that `settings` describe. Raises InvalidSetting and StorageNotInstalled.
@@ -74,7 +81,7 @@ def make_hub(
     With `background`, for a server, a thread keeps it fresh, and what no rule decides needs consent; without, a command
     looks for changes once. With `for_shell`, errors name commands and paths instead of tools.
     """
-    observer = observer or make_observer(settings, serving=background)
+    observer = observer or make_observer(settings, serving=background, metrics=metrics)
     embedder = choose_embedder(settings)
     breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
     index_progress = IndexProgress(progress)
@@ -150,6 +157,38 @@ def installation_of(settings: Settings, sources: Sequence[SettingSource], hub: S
     )
 
 
+def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
+    """Return the observer of a hub: logs and audit for a server, OpenTelemetry if the program configured it."""
+    observers: list[Observer] = []
+    if "opentelemetry" in sys.modules:
+        from skillhub_mcp.observers.open_telemetry import OpenTelemetry, is_configured
+
+        observers += [OpenTelemetry()] if is_configured() else []
+    if metrics is not None:
+        observers.append(metrics)
+    if serving:
+        observers.append(AccessLog())
+    if serving or settings.observability.audit_log:
+        path = settings.observability.audit_log
+        file = JsonLinesLog(path, label="The audit log") if path else None
+        if serving and file:
+            file.create()
+        observers.append(Audit(owner=process_owner(), file=file))
+    return CompositeObserver(observers)
+
+
+def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
+    """Return the metrics, or None if they are off. Processes of one server share counts through `shared`."""
+    if settings.observability.metrics == "0":
+        return None
+    if shared:
+        # The library reads this variable, and nothing else, when it is imported.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+    from skillhub_mcp.observers.prometheus import Prometheus
+
+    return Prometheus(shared=shared, by_token=settings.observability.metrics == "tokens")
+
+
 def _make_live(
     settings: Settings,
     embedder: Embedder | None,
@@ -194,9 +233,10 @@ def _make_replica(
 ) -> Replica:
     """Return the view of a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
     from skillhub_mcp.store.replica import Mirror, Replica
+    from skillhub_mcp.store.tables import open_target
 
     return Replica(
-        publication_target(settings, settings.index.db_path),
+        open_target(settings.index.db_path, settings.storage.options),
         Mirror(mirror_directory(settings)),
         embedding=NO_EMBEDDING if embedder is None else embedder.identity,
         refresh_seconds=settings.replica.refresh_seconds,
@@ -256,13 +296,6 @@ def choose_reranker(settings: Settings) -> Reranker | None:
     if chosen.rerank == "0" or api.provider not in ("openai", "gemini"):
         return None
     return make_reranker(api.provider, model=chosen.rerank_model, api_key=api.api_key, base_url=api.base_url or None)
-
-
-def publication_target(settings: Settings, target: str) -> Target:
-    """Return the place of a publication. Raises InvalidArgument, StorageNotInstalled and InvalidSetting."""
-    from skillhub_mcp.store.tables import open_target
-
-    return open_target(target, settings.storage.options)
 
 
 def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:

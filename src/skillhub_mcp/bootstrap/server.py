@@ -1,25 +1,40 @@
-"""The options of a server over a hub, over stdio and over HTTP."""
+"""The options of a server over a hub, over stdio and over HTTP, and its log."""
 
 from __future__ import annotations
 
 import ipaddress
+import logging
 import socket
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skillhub_mcp.bootstrap.library import agree_to, beside_index, brought_in, make_catalogues, registry_admission
-from skillhub_mcp.bootstrap.policy import remember_rule
+from skillhub_mcp.bootstrap.library import (
+    agree_to,
+    beside_index,
+    brought_in,
+    exposed_files,
+    make_catalogues,
+    name_problems,
+    registry_admission,
+    remember_rule,
+    unsearched_problems,
+)
 from skillhub_mcp.chosen_roots import names_project, project_while_serving
+from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.disclosure.skill_loaded import FOLLOW
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.observers.logs import LibraryLog
 from skillhub_mcp.policy.files import tokens_file
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import TOKEN_USES, HttpSettings, Settings
+from skillhub_mcp.skills.snapshot import Problem, Snapshot
 from skillhub_mcp.usage import TokenUses
 
 if TYPE_CHECKING:
@@ -30,6 +45,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
     from skillhub_mcp.server.options import ServerOptions
+
+log = logging.getLogger(__name__)
+_start = logging.getLogger("skillhub_mcp.start")
 
 
 def make_resolver(settings: Settings, cwd: str = "", *, known: KnownFiles | None = None) -> AgentsResolver:
@@ -147,6 +165,54 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
         well_known=http.well_known,
         serve_dotfiles=settings.disclosure.serve_dotfiles,
     )
+
+
+def log_library(hub: SkillHub, settings: Settings) -> None:
+    """Log after each sync the problems that are new, and once the skills and files that need attention."""
+    for problem in exposed_files(settings)[1]:
+        log.warning("%s", problem.sentence())
+
+    def named(snapshot: Snapshot) -> Sequence[Problem]:
+        # A file that cannot be read is reported where it is used.
+        with suppress(PolicyUnreadable):
+            return name_problems(settings, snapshot)
+        return ()
+
+    library = LibraryLog(named, partial(unsearched_problems, settings))
+
+    def report(_: bool) -> None:
+        if view := hub.views.peek():
+            library.report(view.snapshot)
+
+    hub.views.subscribe(report)
+
+
+def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = None, address: str = "") -> None:
+    """Log once how many skills are served, of which project, and over HTTP at which address."""
+    facts: dict[str, object] = {"transport": "stdio"}
+    if http is not None:
+        facts = {"transport": "http", "tokens": 0, "address": address}
+        if http.auth is not None:
+            named = http.auth.tokens.read() if http.auth.tokens else None
+            facts["tokens"] = bool(http.auth.token) + (len(named.tokens) if named else 0)
+            if http.auth.jwt is not None:
+                facts["issuer"] = http.auth.jwt.issuer
+        if http.public_url:
+            facts["public_address"] = http.public_url
+    is_logged = threading.Event()
+
+    def report(_: bool) -> None:
+        view = hub.views.peek()
+        if view is None or is_logged.is_set():
+            return
+        project = project_while_serving(settings)
+        named = {} if settings.replica.read_only else {"project": project.root if project.exists else "none"}
+        with suppress(PolicyUnreadable):
+            served = count_skills(view.snapshot, hub.access.now()).served
+            is_logged.set()
+            _start.info("Ready", extra={"skills": served, **facts, **named})
+
+    hub.views.subscribe(report)
 
 
 def _refuse_anonymous(settings: Settings, host: str) -> None:

@@ -7,13 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, StrictBool, TypeAdapter
+from pydantic import AfterValidator, StrictBool
 
-from skillhub_mcp._util.safe_json import format_text, read_format
+from skillhub_mcp._util.safe_json import JsonFormat
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
-
-_FORMAT = 1
 
 
 def choice_key(key: str) -> str:
@@ -76,15 +74,4 @@ class Choices:
 
 
 NO_CHOICES = Choices()
-_CHOICES = TypeAdapter(Choices)
-
-
-def parse_choices(text: str) -> Choices:
-    """Return the choices that a file holds. Raises BadJson."""
-    return read_format(text, _FORMAT, _CHOICES)
-
-
-def choices_text(choices: Choices) -> str:
-    """Return the content of the file that holds `choices`, the same for the same choices."""
-    projects = {root: dict(sorted(layer.items())) for root, layer in sorted(choices.projects.items()) if layer}
-    return format_text(_FORMAT, {"projects": projects, "user": dict(sorted(choices.user.items()))})
+CHOICES_FORMAT = JsonFormat(Choices)

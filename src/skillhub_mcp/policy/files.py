@@ -21,11 +21,11 @@ from skillhub_mcp.errors import (
     TrustUnreadable,
 )
 from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
-from skillhub_mcp.policy.choices import NO_CHOICES, choices_text, parse_choices
-from skillhub_mcp.policy.recorded_roots import NO_RECORD, parse_record, record_text
-from skillhub_mcp.policy.reviews import NO_REVIEWS, parse_reviews, reviews_text
+from skillhub_mcp.policy.choices import CHOICES_FORMAT, NO_CHOICES
+from skillhub_mcp.policy.recorded_roots import NO_RECORD, ROOTS_FORMAT
+from skillhub_mcp.policy.reviews import NO_REVIEWS, REVIEWS_FORMAT
 from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, parse_rules, rules_text
-from skillhub_mcp.policy.trust import NO_AGREEMENT, parse_trust, trust_text
+from skillhub_mcp.policy.trust import NO_AGREEMENT, TRUST_FORMAT
 from skillhub_mcp.skills.roots import is_at_or_below
 
 T = TypeVar("T")
@@ -131,12 +131,12 @@ class Record(Generic[T]):
         return changed
 
 
-_CHOICES = Record("Your choices.json", NO_CHOICES, parse_choices, choices_text)
+_CHOICES = Record("Your choices.json", NO_CHOICES, CHOICES_FORMAT.parse, CHOICES_FORMAT.text)
 _RULES = Record("Your permissions.json", NO_RULES, parse_rules, rules_text)
-_REVIEWS = Record("Your reviews.json", NO_REVIEWS, parse_reviews, reviews_text, ReviewsUnreadable)
+_REVIEWS = Record("Your reviews.json", NO_REVIEWS, REVIEWS_FORMAT.parse, REVIEWS_FORMAT.text, ReviewsUnreadable)
 _TOKENS = Record("The file of tokens", Tokens(), parse_tokens, tokens_text, TokensUnreadable)
-_ROOTS = Record("Your roots.json", NO_RECORD, parse_record, record_text, RootsUnreadable)
-_TRUST = Record("Your trust.json", NO_AGREEMENT, parse_trust, trust_text, TrustUnreadable)
+_ROOTS = Record("Your roots.json", NO_RECORD, ROOTS_FORMAT.parse, ROOTS_FORMAT.text, RootsUnreadable)
+_TRUST = Record("Your trust.json", NO_AGREEMENT, TRUST_FORMAT.parse, TRUST_FORMAT.text, TrustUnreadable)
 
 
 rules_file = _RULES.file
@@ -155,11 +155,6 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
 def project_rules_file(path: str, *, root: str) -> PolicyFile[Rules]:
     """Return the file of rules of the project at `root`."""
     return PolicyFile(path, what="The project's .skillhub/permissions.json", parse=parse_rules, within=root)
-
-
-def add_rule(path: str, verdict: str, rule: PermissionRule) -> None:
-    """Add a rule in place of the skill's older ones. Raises PolicyUnreadable and PolicyUnwritable."""
-    _RULES.change(path, lambda rules: rules.remembering(verdict, rule))
 
 
 def change_rules(

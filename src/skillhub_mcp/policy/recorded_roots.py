@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
-from skillhub_mcp._util.safe_json import absolute_path, format_text, read_format
+from skillhub_mcp._util.safe_json import JsonFormat, absolute_path
 
 # What can be recorded by a word instead of a directory.
 RECORDABLE_PLACES = ("builtin", "claude", "plugins")
-
-_FORMAT = 1
 
 
 def _entry(entry: str) -> str:
@@ -59,19 +57,9 @@ class RecordedRoots:
     def without_entry(self, entry: str) -> RecordedRoots:
         """Return the record without a directory or a word, for all projects and for each."""
         projects = {root: tuple(one for one in own if one != entry) for root, own in self.projects.items()}
-        return RecordedRoots(tuple(one for one in self.everywhere if one != entry), projects)
+        left = {root: entries for root, entries in projects.items() if entries}
+        return RecordedRoots(tuple(one for one in self.everywhere if one != entry), left)
 
 
 NO_RECORD = RecordedRoots()
-_RECORD = TypeAdapter(RecordedRoots)
-
-
-def parse_record(text: str) -> RecordedRoots:
-    """Return the record that a file holds. Raises BadJson."""
-    return read_format(text, _FORMAT, _RECORD)
-
-
-def record_text(record: RecordedRoots) -> str:
-    """Return the content of the file for `record`."""
-    projects = {root: entries for root, entries in record.projects.items() if entries}
-    return format_text(_FORMAT, {"roots": record.everywhere, "projects": projects})
+ROOTS_FORMAT = JsonFormat(RecordedRoots)

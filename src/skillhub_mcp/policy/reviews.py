@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, PlainSerializer
 
-from skillhub_mcp._util.safe_json import format_text, read_format
+from skillhub_mcp._util.safe_json import JsonFormat
 
-_FORMAT = 1
 _Digest = Annotated[str, Field(pattern="^sha256:")]
 
 
@@ -18,7 +17,7 @@ _Digest = Annotated[str, Field(pattern="^sha256:")]
 class Review:
     """One review: the accepted rules, with the skill's name and directory, date and reasons for people."""
 
-    rules: frozenset[str]
+    rules: Annotated[frozenset[str], PlainSerializer(sorted)]
     name: str = ""
     path: str = ""
     at: str = ""
@@ -71,19 +70,4 @@ class Reviews:
 
 
 NO_REVIEWS = Reviews()
-_REVIEWS = TypeAdapter(Reviews)
-
-
-def parse_reviews(text: str) -> Reviews:
-    """Return the reviews in a file. Raises BadJson for anything that is not one."""
-    return read_format(text, _FORMAT, _REVIEWS)
-
-
-def reviews_text(reviews: Reviews) -> str:
-    """Return the text of the file of `reviews`."""
-    entries = sorted(reviews.by_digest.items(), key=lambda one: (one[1].name, one[0]))
-    written = {
-        digest: {**asdict(one), "rules": sorted(one.rules), "reasons": dict(sorted(one.reasons.items()))}
-        for digest, one in entries
-    }
-    return format_text(_FORMAT, {"reviews": written})
+REVIEWS_FORMAT = JsonFormat(Reviews)

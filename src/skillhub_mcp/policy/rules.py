@@ -161,16 +161,6 @@ class Rules:
         """Return the rules without those about the same as `rule`."""
         return self._with_lists([one for one in self.listed() if not one.rule.concerns_the_same(rule)])
 
-    def remembering(self, verdict: str, rule: PermissionRule) -> Rules:
-        """Return the rules with one more, in place of those in its list that name other files of the same skill."""
-        added = ListedRule(verdict, rule)
-        kept = [
-            one
-            for one in self.listed()
-            if one != added and not (one.verdict == verdict and one.rule.digest and one.rule.concerns_the_same(rule))
-        ]
-        return self._with_lists([*kept, added])
-
     def _with_lists(self, listed: Sequence[ListedRule]) -> Rules:
         deny, allow, confirm = (tuple(one.rule for one in listed if one.verdict == name) for name in RULE_LISTS)
         return replace(self, deny=deny, allow=allow, confirm=confirm)

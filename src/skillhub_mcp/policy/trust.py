@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
-from skillhub_mcp._util.safe_json import absolute_path, format_text, read_format
+from skillhub_mcp._util.safe_json import JsonFormat, absolute_path
 
-_FORMAT = 1
 _Path = Annotated[str, AfterValidator(absolute_path)]
 
 
@@ -48,15 +47,4 @@ class TrustRecord:
 
 
 NO_AGREEMENT = TrustRecord()
-_RECORD = TypeAdapter(TrustRecord)
-
-
-def parse_trust(text: str) -> TrustRecord:
-    """Return the record that a file holds. Raises BadJson."""
-    return read_format(text, _FORMAT, _RECORD)
-
-
-def trust_text(record: TrustRecord) -> str:
-    """Return the content of the file for `record`."""
-    projects = {root: dict(sorted(places.items())) for root, places in sorted(record.projects.items()) if places}
-    return format_text(_FORMAT, {"projects": projects})
+TRUST_FORMAT = JsonFormat(TrustRecord)

@@ -16,7 +16,6 @@ from tests.server.test_transports import RawClient
 from skillhub_mcp.disclosure.card import MATCHING, OTHERS
 from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
-from skillhub_mcp.version import homepage
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +132,6 @@ async def test_the_servers_icon_and_title_are_sent_once(hub_environment: Environ
         info, meta = hub.client.server_info, (await hub.client.list_tools()).meta
     assert info is not None
     assert (info.name, info.title) == ("SkillHub", "SkillHub: expert skills for agents")
-    assert info.website_url == homepage()
     (icon,) = info.icons or []
     kind, _, content = icon.src.partition(";base64,")
     assert (kind, b"<svg" in base64.b64decode(content)) == (f"data:{icon.mime_type}", True)

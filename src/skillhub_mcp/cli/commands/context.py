@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from skillhub_mcp._util.wording import plural
-from skillhub_mcp.bootstrap.library import make_catalogues
-from skillhub_mcp.bootstrap.policy import make_access
+from skillhub_mcp.bootstrap.library import make_access, make_catalogues
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, whole_number
 from skillhub_mcp.cli.console import print_line, print_note, print_text

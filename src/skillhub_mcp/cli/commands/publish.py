@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 
 from skillhub_mcp._util.wording import plural, size_text
-from skillhub_mcp.bootstrap.hub import library_to_publish, publication_target
+from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import whole_number
 from skillhub_mcp.cli.console import print_line, terminal_progress
@@ -17,7 +17,7 @@ from skillhub_mcp.cli.output import EXIT_OK, first_lines, print_json
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back
-from skillhub_mcp.store.tables import Publication, Target, lies_in, unfit_reason
+from skillhub_mcp.store.tables import Publication, Target, lies_in, open_target, unfit_reason
 
 _SHOWN = 20
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     options = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
     settings = settings_of(options)
-    target = publication_target(settings, args.target)
+    target = open_target(args.target, settings.storage.options)
     if args.list:
         kept = publications(target)
         if args.json:

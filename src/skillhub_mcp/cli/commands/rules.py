@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from skillhub_mcp.bootstrap.policy import every_skill, rule_files
+from skillhub_mcp.bootstrap.library import every_skill, rule_files
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument, did_you_mean
 from skillhub_mcp.cli.console import ask, can_ask, print_line, print_note, print_text

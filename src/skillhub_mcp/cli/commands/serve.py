@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if "--workers" in options or not (args.host is None and args.port is None):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
-    from skillhub_mcp.bootstrap.observers import log_start
+    from skillhub_mcp.bootstrap.server import log_start
     from skillhub_mcp.server.stdio import serve_stdio
 
     log_start(hub, settings)
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap.observers import log_start, make_metrics
-    from skillhub_mcp.bootstrap.server import http_options
+    from skillhub_mcp.bootstrap.hub import make_metrics
+    from skillhub_mcp.bootstrap.server import http_options, log_start
 
     host, port, metrics = args.host or _HOST, _PORT if args.port is None else args.port, make_metrics(settings)
     # First, because this refuses a server that would be open unintentionally.
@@ -141,12 +141,11 @@ def _make_server(
 ) -> tuple[FastMCP, SkillHub]:
     """Return the server and its hub, both not started yet, and log warnings about the configuration."""
     from skillhub_mcp.bootstrap.hub import make_hub
-    from skillhub_mcp.bootstrap.observers import log_library, make_observer
-    from skillhub_mcp.bootstrap.server import server_options
+    from skillhub_mcp.bootstrap.server import log_library, server_options
     from skillhub_mcp.index.writer import SyncDepth
     from skillhub_mcp.server.app import make_server
 
-    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+    hub = make_hub(settings, metrics=metrics)
     log_library(hub, settings)
     chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
@@ -178,9 +177,8 @@ class _Worker:
     def __call__(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
 
-        from skillhub_mcp.bootstrap.hub import make_hub
-        from skillhub_mcp.bootstrap.observers import log_library, log_start, make_metrics, make_observer
-        from skillhub_mcp.bootstrap.server import http_options, server_options
+        from skillhub_mcp.bootstrap.hub import make_hub, make_metrics
+        from skillhub_mcp.bootstrap.server import http_options, log_library, log_start, server_options
         from skillhub_mcp.server.app import make_server
         from skillhub_mcp.server.http.app import make_http_app, make_uvicorn
         from skillhub_mcp.server.http.workers import FIRST_WORKER
@@ -188,7 +186,7 @@ class _Worker:
         settings, _ = _apply_settings(self.options)
         metrics = make_metrics(settings, shared=self.shared)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
-        hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+        hub = make_hub(settings, metrics=metrics)
         if current_process().name == FIRST_WORKER:
             # The others see the same files.
             log_library(hub, settings)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.bootstrap.policy import every_skill
+from skillhub_mcp.bootstrap.library import every_skill
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, did_you_mean
 from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp._util.wording import plural
-from skillhub_mcp.bootstrap.library import brought_in
-from skillhub_mcp.bootstrap.policy import rule_files
+from skillhub_mcp.bootstrap.library import brought_in, rule_files
 from skillhub_mcp.chosen_roots import project_of, trust_path
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import confirm, one_line, print_line, print_note, print_text

@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
-from skillhub_mcp.bootstrap.library import unsearched_places
-from skillhub_mcp.bootstrap.policy import rule_files
+from skillhub_mcp.bootstrap.library import rule_files, unsearched_places
 from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.arguments import decode_argument, skill_argument
 from skillhub_mcp.cli.console import print_line

@@ -41,7 +41,6 @@ from skillhub_mcp.server.options import ServerOptions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.version import homepage
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
@@ -218,7 +217,7 @@ class Introduction(Middleware):
 def _described(plain: Implementation) -> Implementation:
     encoded = base64.b64encode(_ICON.encode()).decode()
     icon = Icon(src=f"data:{_MEDIA_TYPE};base64,{encoded}", mime_type=_MEDIA_TYPE, sizes=["any"])
-    return plain.model_copy(update={"title": TITLE, "icons": [icon], "website_url": homepage()})
+    return plain.model_copy(update={"title": TITLE, "icons": [icon]})
 
 
 def _rules(sets: Sequence[str]) -> str:
