@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 from fastmcp import FastMCP
-from fastmcp.server.http import HostOriginGuardMiddleware
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -84,9 +83,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
 
         server.auth = HubTokenVerifier(options.auth)
         hub.access.narrow_by(caller_visibility, may_run=caller_may_run)
-    # On all routes together.
-    buckets = TokenBuckets(options.rate_limit) if options.rate_limit else None
-    rate_limit = [] if buckets is None else [Middleware(RateLimit, buckets=buckets)]
+    rate_limit = [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))] if options.rate_limit else []
     guarded = server.http_app(
         path=MCP_PATH,
         middleware=[*rate_limit, Middleware(LenientRequests)],
@@ -99,26 +96,13 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     )
     guarded.router.redirect_slashes = False
     refusals = Refusals(options.public_url, options.auth)
-    guard = [
-        Middleware(LegibleRefusals, refusals=refusals),
-        Middleware(
-            HostOriginGuardMiddleware,
-            allowed_hosts=options.allowed_hosts,
-            allowed_origins=options.allowed_origins,
-            mode="strict",
-        ),
-        *([] if server.auth is None else server.auth.get_middleware()),
-    ]
-    # Whatever checks the server's health may address it by any name.
-    probes = [Route(HEALTH_PATH, _healthz), readiness_route(server, hub, refusals, middleware=guard)]
+    guarded.router.routes.append(readiness_route(server, hub, refusals))
     if options.metrics is not None:
-        probes.append(metrics_route(server, options.metrics, refusals, middleware=guard))
+        guarded.router.routes.append(metrics_route(server, options.metrics, refusals))
     if options.well_known:
         from skillhub_mcp.server.http.well_known import well_known_routes
 
-        # These requests count as those of /mcp do.
-        behind = [*guard, *rate_limit]
-        probes += well_known_routes(server, hub, refusals, serve_dotfiles=options.serve_dotfiles, middleware=behind)
+        guarded.router.routes += well_known_routes(server, hub, refusals, serve_dotfiles=options.serve_dotfiles)
     mounted: ASGIApp = LegibleRefusals(guarded, refusals)
     if options.allowed_origins:
         # A browser sends preflight requests without a token, so CORS comes before authentication.
@@ -129,7 +113,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
             allow_headers=("*",),
             expose_headers=("Mcp-Session-Id", "WWW-Authenticate", "Retry-After"),
         )
-    whole = Starlette(routes=[*probes, Mount("/", app=mounted)], lifespan=guarded.lifespan)
+    # Whatever checks the server's health may address it by any name.
+    health = Route(HEALTH_PATH, _healthz)
+    whole = Starlette(routes=[health, Mount("/", app=mounted)], lifespan=guarded.lifespan)
 
     def end_waiting() -> None:
         for middleware in server.middleware:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from http import HTTPStatus
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from anyio import CapacityLimiter, to_thread
 from fastmcp import FastMCP
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.store.replica import PublicationHealth
 
 MCP_PATH = "/mcp"
+READY_PATH, METRICS_PATH = "/readyz", "/metrics"
 
 # Not kept by a cache, since it repeats the Host header.
 _HEADERS = {"cache-control": "no-store", "vary": "Host", "x-content-type-options": "nosniff"}
@@ -122,8 +122,8 @@ def _refusal(status: HTTPStatus, error: str, sentence: str, headers: Mapping[str
 Exposition = Callable[[str], tuple[bytes, str]]
 
 
-def readiness_route(server: FastMCP, hub: SkillHub, refusals: Refusals, *, middleware: Sequence[Middleware]) -> Route:
-    """Return the route `/readyz`: whether searches can be answered."""
+def readiness_route(server: FastMCP, hub: SkillHub, refusals: Refusals) -> Route:
+    """Return the route READY_PATH: whether searches can be answered."""
     # After a change all skills are counted: not for several probes at once.
     one_at_a_time = CapacityLimiter(1)
 
@@ -135,7 +135,7 @@ def readiness_route(server: FastMCP, hub: SkillHub, refusals: Refusals, *, middl
             return refusals.unauthorized(request.scope)
         return readiness(hub, anonymous=True)
 
-    return Route("/readyz", readyz, middleware=middleware)
+    return Route(READY_PATH, readyz)
 
 
 def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
@@ -173,10 +173,8 @@ def _in_utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def metrics_route(
-    server: FastMCP, exposition: Exposition, refusals: Refusals, *, middleware: Sequence[Middleware]
-) -> Route:
-    """Return the route `/metrics`. `exposition` returns the numbers in the format that an Accept header asks for."""
+def metrics_route(server: FastMCP, exposition: Exposition, refusals: Refusals) -> Route:
+    """Return the route METRICS_PATH. `exposition` returns the numbers in the format that an Accept header asks for."""
 
     async def metrics(request: Request) -> Response:
         if server.auth is not None and not request.user.is_authenticated:
@@ -184,4 +182,4 @@ def metrics_route(
         body, media_type = await to_thread.run_sync(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": media_type})
 
-    return Route("/metrics", metrics, middleware=middleware)
+    return Route(METRICS_PATH, metrics)

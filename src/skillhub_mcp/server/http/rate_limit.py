@@ -15,6 +15,7 @@ from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import RateLimited
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
+from skillhub_mcp.server.http.pages import METRICS_PATH, READY_PATH
 
 _WRONG_TOKENS_A_MINUTE = 60
 
@@ -81,14 +82,15 @@ class WrongTokens:
 
 
 class RateLimit:
-    """ASGI middleware: answers 429 to a client that sends more than its bucket allows. Runs after authentication."""
+    """ASGI middleware, after authentication: answers 429 to a client that sends more than its bucket allows."""
 
     def __init__(self, app: ASGIApp, buckets: TokenBuckets) -> None:
         self._app = app
         self._buckets = buckets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seconds = self._buckets.take(client_of(scope)) if scope["type"] == "http" else 0
+        is_counted = scope["type"] == "http" and scope["path"] not in (READY_PATH, METRICS_PATH)
+        seconds = self._buckets.take(client_of(scope)) if is_counted else 0
         if seconds:
             error = RateLimited("requests", per_minute=self._buckets.per_minute, seconds=seconds)
             await too_many_requests(error)(scope, receive, send)

@@ -13,7 +13,6 @@ from http import HTTPStatus
 
 import anyio.to_thread
 from fastmcp import FastMCP
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -45,10 +44,8 @@ _HEADERS = {"cache-control": "private, no-cache", "vary": "Authorization", "x-co
 _PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, SkillFilesUnavailable)
 
 
-def well_known_routes(
-    server: FastMCP, hub: SkillHub, refusals: Refusals, *, serve_dotfiles: bool, middleware: Sequence[Middleware]
-) -> list[Route]:
-    """Return the routes, behind `middleware`: the guard, authentication, and the limit of requests."""
+def well_known_routes(server: FastMCP, hub: SkillHub, refusals: Refusals, *, serve_dotfiles: bool) -> list[Route]:
+    """Return the routes."""
     hooks = next((one for one in server.middleware if isinstance(one, HookMiddleware)), None)
     artifacts = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
 
@@ -71,7 +68,7 @@ def well_known_routes(
                 return refusals.unauthorized(request.scope)
             return await anyio.to_thread.run_sync(_answered, request, answer, hooks, refusals)
 
-        return Route(path, endpoint, methods=["GET"], middleware=middleware)
+        return Route(path, endpoint, methods=["GET"])
 
     return [
         route(WELL_KNOWN_PATH, index),
