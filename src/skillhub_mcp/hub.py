@@ -207,11 +207,9 @@ class SkillHub:
             skill, file_path, snapshot=snapshot, policy=policy, max_bytes=max_bytes, granted=granted
         )
 
-    def list_files(
-        self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
-    ) -> tuple[tuple[FileEntry, ...], bool]:
+    def list_files(self, skill_name: str) -> tuple[tuple[FileEntry, ...], bool]:
         """Return the readable files of the skill, and whether there are more. Raises what `read_file` raises."""
-        return self.reader.list_files(skill_name, granted=granted)
+        return self.reader.list_files(self.lookup.find_allowed(skill_name, Action.READ, NOTHING_GRANTED).skill)
 
     def _confinement(self, skill: Skill) -> Confinement:
         """Return what a command of a skill may touch: the skill, and nothing else of what the hub keeps and serves."""

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 WAYS: dict[str, Callable[[Client[Any], int], Awaitable[object]]] = {
     "load_skill": lambda client, _: call(client, "load_skill", skill_name="walrus"),
     "read_skill_file": lambda client, _: call(client, "read_skill_file", skill_name="walrus", file_path="notes.md"),
-    # The answer to an equal query would be remembered.
+    # The search engine caches the answer to an equal query.
     "search_skills": lambda client, turn: call(client, "search_skills", query=f"feed the walrus {turn} times"),
     "prompts/get": lambda client, _: client.get_prompt("walrus"),
     "resources/read": lambda client, _: client.read_resource("skill://hub/walrus/SKILL.md"),
@@ -56,9 +56,7 @@ async def test_each_call_reads_the_policy_and_resolves_its_skill_once(
         await WAYS[way](client, 1)
         counted(PolicyFile, "read")
         counted(LiveView, "view")
-        # A prompt is looked up by its name, and then loaded.
-        if way != "prompts/get":
-            counted(SkillLookup, "_find")
+        counted(SkillLookup, "_find")
         await WAYS[way](client, 2)
     assert asked
     assert {what: times for what, times in asked.items() if times > 1} == {}

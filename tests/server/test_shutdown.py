@@ -1,4 +1,4 @@
-"""A stopping server answers requests in flight, ends streams and questions, and exits."""
+"""A stopping server answers requests in flight, ends streams and exits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx2
 import mcp
-import mcp_types
 import pytest
 from tests.conftest import SkillWriter, own_file
 from tests.server.bearers import ACCEPT, INITIALIZE
@@ -99,20 +98,6 @@ def asking(environment: dict[str, str]) -> dict[str, str]:
     """A server that asks its user about each skill."""
     own_file("permissions.json").write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
     return environment
-
-
-async def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(asking: dict[str, str]) -> None:
-    with serving(asking) as server:
-
-        async def stop(*_: object) -> mcp_types.ElicitResult:
-            server.process.send_signal(signal.SIGTERM)
-            return await asyncio.Future()
-
-        async with caller(server.url, "legacy", elicitation_callback=stop) as hub:
-            await hub.look()
-            assert (await hub.call("load_skill", skill_name="slow")).code == "CONFIRMATION_REQUIRED"
-        assert server.ended() == 0
-    assert "ERROR" not in "".join(server.said)
 
 
 def test_a_server_ends_even_if_its_client_reads_no_answer(

@@ -153,11 +153,8 @@ class SkillReader:
                 self._usage.record_read(handle, file_path)
         return content
 
-    def list_files(
-        self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
-    ) -> tuple[tuple[FileEntry, ...], bool]:
-        """Return the readable files of the skill, and whether there are more. Raises what `read_file` raises."""
-        skill = self._lookup.find_allowed(skill_name, Action.READ, granted).skill
+    def list_files(self, skill: Skill) -> tuple[tuple[FileEntry, ...], bool]:
+        """Return the readable files of a skill, whose names come with its instructions, and whether there are more."""
         return list_files(self._files_of(skill), serve_dotfiles=self._files.serve_dotfiles)
 
     def _read(

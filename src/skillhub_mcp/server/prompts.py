@@ -20,7 +20,6 @@ from pydantic import PrivateAttr
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, SkillHubError
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.sanitize import for_model, path_for_model, shortened
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.skills.model import Skill, is_skill_file
@@ -105,7 +104,7 @@ class SkillPromptProvider(Provider):
         session = self._sessions.current()
         first, body = self._hub.reader.load_whole(name, granted=session.granted)
         written, appended = substitute_arguments(body, arguments)
-        files, _ = self._hub.list_files(first.handle, granted={*session.granted, *load_grant(first.skill)})
+        files, _ = self._hub.reader.list_files(first.skill)
         loaded = render_skill_loaded(
             path_for_model(first.handle),
             written,

@@ -52,7 +52,7 @@ def test_artifacts_match_the_index(environment: dict[str, str]) -> None:
         assert ask(url, f"{TOP}/pdf/SKILL.md").text.startswith("---\nname: pdf\n")
         for path in ("/nope.zip", "/nope/SKILL.md", "/notes.zip", "/pdf/scripts/fill.py", "/..%2fpdf.zip", ""):
             assert ask(url, TOP + path).status_code == 404, path
-        assert ask(url, f"{TOP}/pdf.zip", "DELETE").status_code == 404
+        assert ask(url, f"{TOP}/pdf.zip", "DELETE").status_code == 405
         # The description is one sanitized line.
         assert "\u2028" not in skills["notes"]["description"]
         assert "</skill>" not in skills["notes"]["description"]

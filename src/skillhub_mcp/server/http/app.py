@@ -34,7 +34,6 @@ from skillhub_mcp.server.http.pages import (
 )
 from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
-from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.notifications import ChangeNotifier
 
 if TYPE_CHECKING:
@@ -117,14 +116,8 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     health = Route(HEALTH_PATH, _healthz)
     whole = Starlette(routes=[health, Mount("/", app=mounted)], lifespan=guarded.lifespan)
 
-    def end_waiting() -> None:
-        for middleware in server.middleware:
-            if isinstance(middleware, ChangeNotifier):
-                middleware.end_streams()
-            elif isinstance(middleware, ConsentMiddleware):
-                middleware.end_questions()
-
-    return DisconnectOnShutdown(whole, end_waiting=end_waiting)
+    notifier = next(one for one in server.middleware if isinstance(one, ChangeNotifier))
+    return DisconnectOnShutdown(whole, end_subscriptions=notifier.end_streams)
 
 
 async def _healthz(_: Request) -> JSONResponse:

@@ -1,7 +1,4 @@
-"""Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed.
-
-A call that waits for a person's reply ends too, since the reply would be a new request.
-"""
+"""Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed."""
 
 from __future__ import annotations
 
@@ -24,20 +21,17 @@ log = logging.getLogger(__name__)
 
 
 class DisconnectOnShutdown:
-    """An ASGI application that ends its streams on `stop`.
+    """An ASGI application that ends its streams on `stop`; `end_subscriptions` ends those of `subscriptions/listen`."""
 
-    `end_waiting` ends those of `subscriptions/listen`, and the calls that wait for a person's reply.
-    """
-
-    def __init__(self, app: ASGIApp, *, end_waiting: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, *, end_subscriptions: Callable[[], None]) -> None:
         self._app = app
-        self._end_waiting = end_waiting
+        self._end_subscriptions = end_subscriptions
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
         """End what only the clients would end. To be called in the application's loop."""
         self._stopping.set()
-        self._end_waiting()
+        self._end_subscriptions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_stream = scope["type"] == "http" and scope["method"] == "GET"

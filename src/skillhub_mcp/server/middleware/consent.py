@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import anyio
 import mcp_types
 from fastmcp.exceptions import FastMCPError
 from fastmcp.prompts.base import InputRequiredPromptResult
@@ -60,12 +59,6 @@ class ConsentMiddleware(Middleware):
         self._access = access
         self._sessions = sessions
         self._remember = remember
-        self._open: set[anyio.CancelScope] = set()
-
-    def end_questions(self) -> None:
-        """Wait for no reply: a server over HTTP that stops takes no new request, and a reply is one."""
-        for question in self._open:
-            question.cancel()
 
     async def on_list_tools(self, context: ListTools, call_next: Next) -> Sequence[Tool]:
         tools: Sequence[Tool] = await call_next(context)
@@ -97,13 +90,9 @@ class ConsentMiddleware(Middleware):
             required = known_cause(error)
             if not isinstance(required, ConfirmationRequired) or client is None or not _can_ask(client):
                 raise
-        if is_stateless(client):
-            reply = (client.input_responses or {}).get(_QUESTION)
-            # A reply is valid for its own question, and for no other skill or action.
-            if client.request_state != _state(required) or not isinstance(reply, mcp_types.ElicitResult):
-                return as_question(_question(_QUESTION, self._form(required), _state(required)))
-        else:
-            reply = await self._asked(client, required)
+        reply = await self._asked(client, required)
+        if isinstance(reply, mcp_types.InputRequiredResult):
+            return as_question(reply)
         await self._apply(reply, required)
         return await self._checked(context, call_next, tool)
 
@@ -114,22 +103,20 @@ class ConsentMiddleware(Middleware):
                 policy.check_tool(tool)
             return await call_next(context)
 
-    async def _asked(self, client: Context, required: ConfirmationRequired) -> mcp_types.ElicitResult:
-        """Return the reply. Raises `required` if there is none."""
-        with anyio.CancelScope() as question:
-            self._open.add(question)
-            try:
-                return await _elicit(client, self._form(required))
-            except (MCPError, ValidationError) as error:
-                log.warning("The client could not ask its user: %s", _on_one_line(error))
-                raise required from error
-            finally:
-                self._open.discard(question)
-        log.info("A question to a client's user was given up, since this server stops")
-        raise required
+    async def _asked(
+        self, client: Context, required: ConfirmationRequired
+    ) -> mcp_types.ElicitResult | mcp_types.InputRequiredResult:
+        """Return what `_ask` returns. Raises `required` if the client cannot ask."""
+        state = json.dumps([required.tool, required.directory, required.digest, *required.packages])
+        message, answers = self._message(required), self._answers(required)
+        try:
+            return await _ask(client, _QUESTION, message, title="Allow it?", answers=answers, state=state)
+        except (MCPError, ValidationError) as error:
+            log.warning("The client could not ask its user: %s", _on_one_line(error))
+            raise required from error
 
     async def _apply(self, reply: mcp_types.ElicitResult, required: ConfirmationRequired) -> None:
-        answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
+        answer = _answer_of(reply)
         if answer == _NO or answer not in self._answers(required):
             raise PermissionDenied(required.tool, required.skill_name, by_user=True)
         action = self._action(required)
@@ -166,33 +153,33 @@ class ConsentMiddleware(Middleware):
         forgets = self._remember is None or not required.rule_name or required.untrusted_in
         return [_ONCE, _NO] if forgets else [_ONCE, _ALWAYS, _NO]
 
-    def _form(self, required: ConfirmationRequired) -> mcp_types.ElicitRequestFormParams:
-        return _form(self._message(required), title="Allow it?", answers=self._answers(required))
 
+async def _ask(
+    client: Context, key: str, message: str, *, title: str, answers: list[str], state: str
+) -> mcp_types.ElicitResult | mcp_types.InputRequiredResult:
+    """Show the client's user a form with one field, `answer`, and return the reply.
 
-def _state(required: ConfirmationRequired) -> str:
-    return json.dumps([required.tool, required.directory, required.digest, *required.packages])
-
-
-def _form(message: str, *, title: str, answers: list[str]) -> mcp_types.ElicitRequestFormParams:
-    """Return a form with one field, `answer`."""
+    In the 2026-07-28 protocol the answer to the call is a question at first, which is returned, and the client calls
+    again with the reply and the `state`. In the 2025-11-25 protocol raises MCPError and ValidationError.
+    """
     answer = {"type": "string", "title": title, "enum": answers}
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
-    return mcp_types.ElicitRequestFormParams(message=message, requested_schema=schema)
-
-
-async def _elicit(client: Context, asked: mcp_types.ElicitRequestFormParams) -> mcp_types.ElicitResult:
-    """Show the user a form, in the 2025-11-25 protocol. Raises MCPError and ValidationError."""
-    return await client.session.elicit(
-        message=asked.message, requested_schema=asked.requested_schema, related_request_id=client.request_id
-    )
-
-
-def _question(key: str, asked: mcp_types.ElicitRequestFormParams, state: str) -> mcp_types.InputRequiredResult:
-    """Return the result that asks the client to show its user a form, in the 2026-07-28 protocol."""
+    if not is_stateless(client):
+        return await client.session.elicit(
+            message=message, requested_schema=schema, related_request_id=client.request_id
+        )
+    reply = (client.input_responses or {}).get(key)
+    # A reply is valid for its own question, and for no other skill or action.
+    if client.request_state == state and isinstance(reply, mcp_types.ElicitResult):
+        return reply
+    form = mcp_types.ElicitRequestFormParams(message=message, requested_schema=schema)
     return mcp_types.InputRequiredResult(
-        input_requests={key: mcp_types.ElicitRequest(params=asked)}, request_state=state
+        input_requests={key: mcp_types.ElicitRequest(params=form)}, request_state=state
     )
+
+
+def _answer_of(reply: mcp_types.ElicitResult) -> object:
+    return (reply.content or {}).get("answer") if reply.action == "accept" else _NO
 
 
 def _on_one_line(error: Exception) -> str:
@@ -241,14 +228,18 @@ class TrustQuestionMiddleware(Middleware):
             if brought is None:
                 return None
             state = json.dumps([brought.project, *sorted(brought.digests.items())])
-            if is_stateless(client) and client.request_state == state:
-                await self._apply((client.input_responses or {}).get(_TRUST_QUESTION), brought)
-            elif state not in self._asked:
-                self._asked.add(state)
-                asked = _form(_message(brought), title="Trust it?", answers=[_TRUST, _LATER])
-                if is_stateless(client):
-                    return _question(_TRUST_QUESTION, asked, state)
-                await self._apply(await _elicit(client, asked), brought)
+            if state in self._asked and client.request_state != state:
+                return None
+            self._asked.add(state)
+            reply = await _ask(
+                client, _TRUST_QUESTION, _message(brought), title="Trust it?", answers=[_TRUST, _LATER], state=state
+            )
+            if isinstance(reply, mcp_types.InputRequiredResult):
+                return reply
+            if _answer_of(reply) == _TRUST:
+                await asyncio.to_thread(self._asking.agree, brought)
+                # The call that asked is the first that the agreement is for.
+                await asyncio.to_thread(self._hub.views.snapshot, fresh=True)
         except (SkillHubError, MCPError, ValidationError, OSError) as error:
             # The call itself does not depend on the answer.
             log.warning("Whether the project is trusted could not be asked or recorded: %s", _on_one_line(error))
@@ -266,13 +257,6 @@ class TrustQuestionMiddleware(Middleware):
             return None
         brought = self._asking.brings(snapshot.within(loaded))
         return brought if brought.trust.is_awaited and brought.digests else None
-
-    async def _apply(self, reply: Any, brought: ProjectSkills) -> None:
-        accepted = isinstance(reply, mcp_types.ElicitResult) and reply.action == "accept"
-        if accepted and (reply.content or {}).get("answer") == _TRUST:
-            await asyncio.to_thread(self._asking.agree, brought)
-            # The call that asked is the first that the agreement is for.
-            await asyncio.to_thread(self._hub.views.snapshot, fresh=True)
 
 
 def _message(brought: ProjectSkills) -> str:

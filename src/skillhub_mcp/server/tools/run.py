@@ -18,7 +18,6 @@ from skillhub_mcp.execution.command_policy import MAX_ARGUMENTS
 from skillhub_mcp.execution.outputs import ARGUMENT as OUTPUT_ARGUMENT
 from skillhub_mcp.execution.outputs import is_place
 from skillhub_mcp.hub import LoadedSkill, SkillHub
-from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.error_responses import ERROR_META_KEY, error_data, error_text
 from skillhub_mcp.server.middleware.sessions import Sessions
@@ -111,9 +110,7 @@ class SkillTool:
         loaded = self.hub.load(name, part=part, granted=session.granted)
         if part > 1:
             session.ledger.check_goes_on("skill", skill_path(loaded.skill), loaded.digest, argument="part", first=1)
-        # Permission to load the instructions includes the names of the files that they refer to.
-        granted = {*session.granted, *load_grant(loaded.skill)}
-        files, _ = self.hub.list_files(loaded.handle, granted=granted)
+        files, _ = self.hub.reader.list_files(loaded.skill)
         text = render_skill_loaded(
             path_for_model(loaded.handle),
             loaded.instructions,
