@@ -149,7 +149,7 @@ def test_an_untrusted_skill_is_indexed_but_not_in_the_models_list(
     write_skill("deploy", "The hub's.")
     bring("Deploy")
     index = build_registry_index(Names(snapshot_of(roots)))
-    assert [(entry.name, entry.path in index.awaiting_trust) for entry in index.skills] == [
+    assert [(entry.name, entry.awaits_trust) for entry in index.skills] == [
         ("Deploy", True),
         ("deploy", False),
     ]

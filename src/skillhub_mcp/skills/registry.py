@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
+from skillhub_mcp.skills.discovery import Ignored
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
@@ -39,7 +40,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One skill in the index. `path` is the skill's absolute directory."""
+    """One skill in the index. `path` is the skill's absolute directory; it `awaits_trust` if its project does."""
 
     name: str
     description: str
@@ -48,6 +49,7 @@ class IndexEntry:
     controls: Controls
     meta: Meta
     diagnostics: tuple[Diagnostic, ...]
+    awaits_trust: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,62 +94,58 @@ class IndexReport:
     ignored: tuple[IgnoredPlace, ...]
     conflicts: tuple[Conflict, ...]
     digest: str
-    not_for_models: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryIndex:
-    """The skills by name and the report; `refresh` scans again. `awaiting_trust` has paths of untrusted skills."""
+    """The skills by name and the report; `refresh` scans again."""
 
     skills: tuple[IndexEntry, ...]
     report: IndexReport
     refresh: Callable[[Sequence[str] | None], RegistryIndex] | None = field(default=None, repr=False, compare=False)
-    awaiting_trust: frozenset[str] = frozenset()
 
     @property
     def for_models(self) -> tuple[IndexEntry, ...]:
         """The entries for a list that a model reads: it may invoke them, and they do not await trust."""
-        agreed = (entry for entry in self.skills if entry.path not in self.awaiting_trust)
-        return tuple(entry for entry in agreed if not entry.controls.disable_model_invocation)
+        return tuple(
+            entry for entry in self.skills if not (entry.awaits_trust or entry.controls.disable_model_invocation)
+        )
 
 
 def build_registry_index(names: Names, *, source: Source | None = None, whole: bool = True) -> RegistryIndex:
     """Return the offered skills, or those of `source`. Unless `whole`, the report covers only these."""
     chosen = names.offered() if source is None else names.of_source(source)
-    skills = tuple(to_index_entry(skill, names.snapshot.source(skill)) for skill in chosen)
-    report = _report(names)
-    awaiting = frozenset(skill.directory for skill in names.snapshot.everything if skill.awaits_trust)
-    return RegistryIndex(skills, report if whole else _narrowed(report, names), awaiting_trust=awaiting)
+    return RegistryIndex(tuple(_entry(skill) for skill in chosen), _report(names, whole))
 
 
-def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
-    """Return the index entry for a skill."""
+def _entry(skill: Skill) -> IndexEntry:
     return IndexEntry(
         name=skill.name,
         description=skill.description,
-        source=source,
+        source=Source(skill.source),
         path=skill.directory,
         controls=Controls(skill.disable_model_invocation, skill.user_invocable, skill.allowed_tools),
         meta=Meta(skill.version, skill.author),
         diagnostics=skill.diagnostics,
+        awaits_trust=skill.awaits_trust,
     )
 
 
-def _report(names: Names) -> IndexReport:
+def _report(names: Names, whole: bool) -> IndexReport:
     snapshot = names.snapshot
+    if not whole:
+        offered = tuple(filter(names.judge.offers, snapshot.everything))
+        empty = replace(snapshot.report, refused=(), problems=(), ignored=Ignored())
+        snapshot = replace(snapshot, everything=offered, report=empty)
     scanned = snapshot.report
-    valid = names.offered()
     found = Counter(skill.root for skill in snapshot.everything)
     found.update(refused.root for refused in scanned.refused)
-    skipped = scanned.ignored
-    counts = Counter({reason.value: count for reason, count in skipped.counts.items()})
-    ignored = [IgnoredPlace(path, reason.value) for reason, paths in skipped.paths.items() for path in paths]
-    for problem in scanned.problems:
-        counts[problem.reason] += 1
-        ignored.append(IgnoredPlace(problem.path, problem.reason))
-    for refused in scanned.refused:
-        counts[refused.reason.rule] += 1
-        ignored.append(IgnoredPlace(refused.directory, refused.reason.message, refused.reason.rule))
+    counts = Counter({reason.value: count for reason, count in scanned.ignored.counts.items()})
+    ignored = [IgnoredPlace(path, reason.value) for reason, paths in scanned.ignored.paths.items() for path in paths]
+    ignored += [IgnoredPlace(problem.path, problem.reason) for problem in scanned.problems]
+    ignored += [IgnoredPlace(one.directory, one.reason.message, one.reason.rule) for one in scanned.refused]
+    counts.update(problem.reason for problem in scanned.problems)
+    counts.update(refused.reason.rule for refused in scanned.refused)
     roots = []
     for root in scanned.roots:
         # A publication's root is a label, not a path, and existed when it was published.
@@ -156,36 +154,16 @@ def _report(names: Names) -> IndexReport:
     return IndexReport(
         roots=tuple(roots),
         seconds=scanned.seconds,
-        found=scanned.found,
-        valid=len(valid),
+        found=found.total(),
+        valid=len(names.offered()),
         ignored_counts=dict(sorted(counts.items())),
         ignored=tuple(ignored),
         conflicts=tuple(
-            Conflict(
-                lost.skill.name,
-                winner=to_index_entry(lost.winner, snapshot.source(lost.winner)),
-                overridden=to_index_entry(lost.skill, snapshot.source(lost.skill)),
-                reason=lost.why.value,
-            )
+            Conflict(lost.skill.name, _entry(lost.winner), _entry(lost.skill), lost.why.value)
             for lost in names.shadowed()
             if names.judge.offers(lost.skill)
         ),
         digest=snapshot.digest,
-        not_for_models=sum(skill.disable_model_invocation for skill in valid),
-    )
-
-
-def _narrowed(report: IndexReport, names: Names) -> IndexReport:
-    """Return the report restricted to the offered skills, without ignored paths."""
-    allowed = tuple(filter(names.judge.offers, names.snapshot.everything))
-    found = Counter(skill.root for skill in allowed)
-    return replace(
-        report,
-        roots=tuple(replace(root, found=found[root.path]) for root in report.roots),
-        found=len(allowed),
-        ignored_counts={},
-        ignored=(),
-        digest=replace(names.snapshot, everything=allowed).digest,
     )
 
 
@@ -216,13 +194,13 @@ class Registry:
         refuse_nul(name=name, source=source)
         snapshot = self.snapshot
         skill = Names(snapshot).find(name if source is None else f"{name}@{as_source(source).value}")
-        return None if skill is None else to_index_entry(skill, snapshot.source(skill))
+        return None if skill is None else _entry(skill)
 
     def skills(self, *, source: Source | str | None = None) -> tuple[IndexEntry, ...]:
         """Return the entries by name, or all of one source. Raises InvalidArgument for an unknown source."""
         snapshot = self.snapshot
         chosen = snapshot.skills if source is None else Names(snapshot).of_source(as_source(source))
-        return tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen)
+        return tuple(_entry(skill) for skill in chosen)
 
     def _scanned(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
         before = self._last
@@ -258,12 +236,10 @@ def _root(given: AnyRoot) -> SkillRoot:
     if isinstance(given, SkillRoot):
         refuse_nul(roots=given.path)
         return given
-    values = {"path": given} if isinstance(given, str | os.PathLike) else given
-    if not isinstance(values, Mapping):
-        raise InvalidArgument("roots", f"contains {given!r}, which is neither a path nor a root")
+    values = given if isinstance(given, Mapping) else {"path": given}
     path, priority = values.get("path"), values.get("priority", 1)
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InvalidArgument("roots", "contains a root without a path")
+        raise InvalidArgument("roots", f"contains {given!r}, which is neither a path nor a root with one")
     if not isinstance(priority, int):
         raise InvalidArgument("roots", f"contains a priority that is not an integer: {priority!r}")
     refuse_nul(roots=os.fspath(path))

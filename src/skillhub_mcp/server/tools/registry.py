@@ -83,7 +83,7 @@ class RegistryTools:
         more = len(entries) - offset - len(page)
         if more > 0:
             return ToolResult(content=f"{text}\n({more:,} more: offset={offset + limit})")
-        awaiting = sum(entry.path in index.awaiting_trust for entry in index.skills)
+        awaiting = sum(entry.awaits_trust for entry in index.skills)
         note = f"\n({awaiting:,} not listed: their project awaits trust, `skillhub trust`)"
         return ToolResult(content=text + note if awaiting else text)
 
@@ -98,7 +98,7 @@ class RegistryTools:
     def _result(self, mode: str, source: str | None, limit: int, offset: int) -> ToolResult:
         index = self._index(mode, source)
         page = index.skills[offset : offset + limit]
-        skills = entries_json(page, awaiting_trust=index.awaiting_trust, with_paths=self.with_paths)
+        skills = entries_json(page, with_paths=self.with_paths)
         result: dict[str, object] = {"skills": skills}
         if offset + limit < len(index.skills):
             result |= {"total": len(index.skills), "next_offset": offset + limit}
