@@ -15,9 +15,9 @@ from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.project import Project, find_project, is_no_project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
+from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.plugins import Plugin, installed_plugins
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, builtin_directory, choose_roots
-from skillhub_mcp.skills.snapshot import Problem
 
 log = logging.getLogger(__name__)
 

@@ -29,10 +29,10 @@ from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.files.content import FileContent
 from skillhub_mcp.skills.files.listing import FileEntry
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import Problem, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Problem, Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

@@ -22,7 +22,7 @@ from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import MisplacedEntry, RegisteredFile
 from skillhub_mcp.clients.table import client_named
 from skillhub_mcp.settings import unknown_settings
-from skillhub_mcp.skills.snapshot import Problem
+from skillhub_mcp.skills.model import Problem
 
 VERSION = "1.2.3"
 ANSWERED = Probed("SkillHub", VERSION, ("search_skills",))

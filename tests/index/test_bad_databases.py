@@ -126,7 +126,7 @@ def test_broken_files_are_named_and_do_not_affect_others(
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     named = {Path(refused["path"]).name for refused in report["refused"]}
-    named |= {Path(problem["path"]).parent.name for problem in report["problems"]}
+    named |= {Path(problem["subject"]).parent.name for problem in report["problems"]}
     assert named == set(bad_neighbours)
     assert all(refused["diagnostics"] for refused in report["refused"])
     assert report["served"] == 2

@@ -35,7 +35,7 @@ def names(found: Walk, root: Path) -> list[str]:
 
 
 def reasons(found: Walk, root: Path) -> dict[str, str]:
-    return {os.path.relpath(p.path, os.path.realpath(root)): p.reason for p in found.problems}
+    return {os.path.relpath(p.subject, os.path.realpath(root)): p.message for p in found.problems}
 
 
 def test_a_skill_is_found_with_its_file_metadata(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_skills_are_found_down_to_the_maximum_depth(tmp_path: Path) -> None:
 def test_a_skill_that_is_too_deep_is_reported_with_the_fix(tmp_path: Path) -> None:
     for place in ("a/b/c/d/e/f/deep", "a/b/c/d/e/f/deep/part", "a/b/c/d/e/f/g/h/i/deeper"):
         plant(tmp_path / place)
-    deep, deeper = sorted(walk(tmp_path).problems, key=lambda one: one.path)
-    assert (os.path.basename(deep.path), os.path.basename(deeper.path)) == ("deep", "deeper")
-    assert deep.reason == "is a skill more than 6 levels below its root"
+    deep, deeper = sorted(walk(tmp_path).problems, key=lambda one: one.subject)
+    assert (os.path.basename(deep.subject), os.path.basename(deeper.subject)) == ("deep", "deeper")
+    assert deep.message == "is a skill more than 6 levels below its root"
     assert deep.fix == "move it up, or name a directory nearer to it in SKILLS_DIR"
 
 
@@ -124,7 +124,7 @@ def test_a_linked_root_is_walked_at_its_target_and_shown_as_configured(tmp_path:
     found = walk(tmp_path / "root")
     (skill,) = found.found
     assert (skill.directory, skill.root) == (str(tmp_path / "root" / "a"), str(tmp_path / "root"))
-    assert [problem.path for problem in found.problems] == [str(tmp_path / "root" / "loop")]
+    assert [problem.subject for problem in found.problems] == [str(tmp_path / "root" / "loop")]
     assert found.ignored.paths[SkipReason.HIDDEN] == (str(tmp_path / "root" / ".hidden"),)
     assert [root.target for root in found.roots] == [os.path.realpath(tmp_path / "real")]
 
@@ -213,7 +213,7 @@ def test_a_name_that_is_not_utf_8_is_reported_in_printable_text(tmp_path: Path) 
     assert reasons(found, tmp_path) == {"odd-\\udcff": "has a name that is not UTF-8"}
     as_root = walk_roots((SkillRoot(os.fsdecode(odd), "odd"),))
     assert as_root.found == ()
-    assert as_root.problems == found.problems
+    assert reasons(as_root, tmp_path) == reasons(found, tmp_path)
 
 
 LOOK_AS_NOBODY = """
@@ -224,7 +224,7 @@ if os.geteuid() == 0:
     os.setegid(65534)
     os.seteuid(65534)
 walk = walk_roots(make_roots([sys.argv[1]]))
-print(json.dumps([[file.name for file in walk.found], [[p.path, p.reason] for p in walk.problems]]))
+print(json.dumps([[file.name for file in walk.found], [[p.subject, p.message] for p in walk.problems]]))
 """
 
 
@@ -263,7 +263,7 @@ def test_a_bounded_root_stops_at_its_limit_and_says_so(tmp_path: Path) -> None:
     less = walk_roots((SkillRoot(str(tmp_path), "x", max_directories=3),))
     assert [os.path.basename(found.directory) for found in less.found] == ["a", "b"]
     (problem,) = less.problems
-    assert problem.reason == "has more than 3 directories; the rest was not searched"
+    assert problem.message == "has more than 3 directories; the rest was not searched"
 
 
 @pytest.mark.parametrize(
@@ -306,8 +306,8 @@ def test_a_link_out_of_the_project_is_reported_and_not_followed_before_trust(
     walk = walk_roots(roots)
     assert walk.found == ()
     (problem,) = walk.problems
-    assert problem.reason == "is a link out of the project and is not followed"
-    assert problem.path == str(tmp_path / "repo" / (".agents/skills" if way == "agents" else link[0]))
+    assert problem.message == "is a link out of the project and is not followed"
+    assert problem.subject == str(tmp_path / "repo" / (".agents/skills" if way == "agents" else link[0]))
     assert f"`skillhub trust {tmp_path / 'repo'}`" in problem.fix
     # A link within the project is followed.
     path.unlink()
@@ -327,7 +327,7 @@ def test_a_link_to_what_holds_the_home_or_the_project_is_never_followed(
     walk = walk_roots(tuple(replace(root, trust=Trust.AGREED) for root in roots_with_project(tmp_path)))
     assert [file.directory for file in walk.found] == [str(own)]
     (problem,) = walk.problems
-    assert problem.reason == "is a link to a directory that holds the home or the project, and is not followed"
+    assert problem.message == "is a link to a directory that holds the home or the project, and is not followed"
 
 
 @pytest.mark.parametrize("trust", [Trust.AWAITED, Trust.AGREED])

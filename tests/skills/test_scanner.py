@@ -201,7 +201,7 @@ def test_the_skills_of_a_missing_root_stay_if_requested(
         (root,) = kept.snapshot.report.unavailable
         assert (root.path, root.reason, root.remembered) == (str(skills_dir), reason, 2)
         (problem,) = kept.snapshot.report.problems
-        assert (problem.path, problem.reason) == (
+        assert (problem.subject, problem.message) == (
             str(skills_dir),
             f"{reason}, and had 2 skills, which stay known and cannot be loaded",
         )
@@ -235,7 +235,7 @@ def test_a_root_that_never_existed_just_has_no_skills(write_skill: SkillWriter, 
     shutil.rmtree(tmp_path / "project")
     gone = scan(roots, memory=memory, keep_absent=True)
     assert (names(gone), gone.snapshot.report.unavailable) == ([], ())
-    assert [problem.reason for problem in gone.snapshot.report.problems] == ["does not exist"]
+    assert [problem.message for problem in gone.snapshot.report.problems] == ["does not exist"]
 
 
 def test_a_scan_of_some_files_follows_a_change_of_trust(write_skill: SkillWriter, skills_dir: Path) -> None:

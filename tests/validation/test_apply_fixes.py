@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.skills.snapshot import Problem
+from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.validation import apply_fixes
 from skillhub_mcp.validation.apply_fixes import FixedFile, fix_file, write
 from skillhub_mcp.validation.targets import targets

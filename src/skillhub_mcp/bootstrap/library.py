@@ -49,10 +49,10 @@ from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, DEFAULT_USAGE_LOG, Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT, REGISTRY_LENIENT, REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
-from skillhub_mcp.skills.model import Skill, Trust
+from skillhub_mcp.skills.model import Problem, Skill, Trust
 from skillhub_mcp.skills.roots import Source, agent_context_roots, builtin_directory
 from skillhub_mcp.skills.scanner import read_snapshot
-from skillhub_mcp.skills.snapshot import Problem, Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

@@ -34,7 +34,8 @@ from skillhub_mcp.policy.files import tokens_file
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import TOKEN_USES, HttpSettings, Settings
-from skillhub_mcp.skills.snapshot import Problem, Snapshot
+from skillhub_mcp.skills.model import Problem
+from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.usage import TokenUses
 
 if TYPE_CHECKING:

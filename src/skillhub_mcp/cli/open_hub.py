@@ -14,7 +14,7 @@ from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
 from skillhub_mcp.errors import IndexUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import Settings, read_settings
-from skillhub_mcp.skills.snapshot import sentences
+from skillhub_mcp.skills.model import sentences
 
 
 @contextmanager

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.empty_result import EmptyResult
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.hub import ListedSkill
-    from skillhub_mcp.skills.model import Skill
+    from skillhub_mcp.skills.model import Problem, Skill
     from skillhub_mcp.skills.rules import Diagnostic
-    from skillhub_mcp.skills.snapshot import Problem
 
 EXIT_OK = 0
 EXIT_FAILED = 1

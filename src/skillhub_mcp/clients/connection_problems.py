@@ -20,7 +20,7 @@ from skillhub_mcp.clients.ownership import COMMANDS, fetches_namesake
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import RegisteredFile
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.skills.snapshot import Problem
+from skillhub_mcp.skills.model import Problem
 
 SERVER_NAME = "SkillHub"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

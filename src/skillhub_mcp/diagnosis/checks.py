@@ -49,11 +49,11 @@ from skillhub_mcp.policy.files import tokens_file, trust_file
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line, shortened
 from skillhub_mcp.settings import Settings, unknown_settings
-from skillhub_mcp.skills.model import Trust
+from skillhub_mcp.skills.model import Problem, Trust
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import typed_command
 from skillhub_mcp.skills.places import shell_path
-from skillhub_mcp.skills.snapshot import Problem, refusal_problems, root_problems, shadowing
+from skillhub_mcp.skills.snapshot import refusal_problems, shadowing
 from skillhub_mcp.version import version
 
 _SANDBOX = "SKILLHUB_SANDBOX"
@@ -227,7 +227,7 @@ def check_roots(installation: Installation) -> CheckResult:
     project = project_of(installation.settings)
     return CheckResult(
         state=f"project: {shown_path(project.root)}" if project.exists else "no project here: SKILLHUB_CWD names one",
-        problems=[*([] if unreadable is None else [unreadable]), *root_problems(snapshot.report)],
+        problems=[*([] if unreadable is None else [unreadable]), *snapshot.report.problems],
         warnings=[place.as_problem() for place in elsewhere],
         details=[
             f"{root.source.value:<10}{plural(skills[root.path], 'skill')}"
@@ -297,7 +297,7 @@ def check_rules(installation: Installation) -> CheckResult:
         return CheckResult(problems=named)
     causes = hub.why_nothing(for_models=False).causes
     # Directories, refusals and misspelt filters are reported already.
-    known = (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))
+    known = (*named, *snapshot.report.problems, *refusal_problems(snapshot.report))
     reported = {one.subject for one in known}
     causes = tuple(cause for cause in causes if cause.subject not in reported and not cause.only_here)
     return CheckResult(problems=[*named, *causes])

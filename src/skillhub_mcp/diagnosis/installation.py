@@ -11,8 +11,9 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import View
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.settings import Settings, SettingSource
+from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.places import UnsearchedPlace
-from skillhub_mcp.skills.snapshot import Problem, Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from skillhub_mcp.disclosure.catalogue import counted
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import Problem, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name, near_names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import Problem, ScanReport, Snapshot, refusal_problems, root_problems
+from skillhub_mcp.skills.snapshot import ScanReport, Snapshot, refusal_problems
 
 _LISTED = 12
 _FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
@@ -55,7 +55,7 @@ def why_nothing(
     if policy.caller.limits:
         fix = "ask the server's operator which skills it covers"
         return EmptyResult((Problem("this access", "covers no skill that is here", fix),), mistake=True)
-    settings = (*root_problems(snapshot.report), *_beyond_filter(snapshot, policy))
+    settings = (*snapshot.report.problems, *_beyond_filter(snapshot, policy))
     refusals = refusal_problems(snapshot.report)
     # Refusals last: there may be many.
     causes = (*settings, *_withheld(snapshot, policy, for_models=for_models), *refusals)

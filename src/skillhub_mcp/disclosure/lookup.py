@@ -15,12 +15,12 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import refuse_nul
 from skillhub_mcp.skills.discovery import skill_path
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, sentences, skill_directory
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, not_found
 from skillhub_mcp.skills.roots import Source, split_source
 from skillhub_mcp.skills.scanner import is_outdated
-from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot, sentences
+from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 
 NOTHING_SERVED = "available skills: (none)"
 
@@ -142,12 +142,12 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
         path = os.path.join(folder.directory, SKILL_FILE)
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
     roots = {root.path for root in snapshot.report.roots}
-    problems = (one for one in snapshot.report.problems if one.path not in roots)
-    problem = next((one for one in problems if is_folder_of(skill_directory(one.path), name)), None)
+    problems = (one for one in snapshot.report.problems if one.subject not in roots)
+    problem = next((one for one in problems if is_folder_of(skill_directory(one.subject), name)), None)
     if problem is not None:
-        what = "the SKILL.md of a folder" if is_skill_file(os.path.basename(problem.path)) else "a folder"
-        why = f"{what} of that name {problem.reason}"
-        return SkillNotFound(name, hint=problem.fix, reason=why, path=problem.path)
+        what = "the SKILL.md of a folder" if is_skill_file(os.path.basename(problem.subject)) else "a folder"
+        why = f"{what} of that name {problem.message}"
+        return SkillNotFound(name, hint=problem.fix, reason=why, path=problem.subject)
     other = next((skill for skill in snapshot.everything if resembles(skill, name)), None)
     if other is not None and policy.offers(other) and not os.path.isabs(handle := names.handle(other)):
         why = _other_name(name, other, snapshot.source(other))

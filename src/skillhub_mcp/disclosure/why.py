@@ -20,7 +20,7 @@ from skillhub_mcp.skills.names import fold_name, near_names, typed_command
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.selectors import terms_of
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, refusal, root_problems
+from skillhub_mcp.skills.snapshot import Refused, Snapshot, refusal
 
 _NEAR = 3
 _TRUST = "skillhub trust"
@@ -239,7 +239,7 @@ class _Explainer:
     def _why_no_name(self, asked: str) -> Iterator[Cause]:
         places = ", ".join(root.given for root in self.snapshot.report.roots) or "no directory"
         yield Cause(f"no skill is named {asked!r} below {places}")
-        for problem in root_problems(self.snapshot.report):
+        for problem in self.snapshot.report.problems:
             yield Cause(problem.message, problem.subject, fix=problem.fix)
 
 

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, Observer, RequestEvent
+from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.snapshot import Problem, ShadowReason, Snapshot, refusal_problems, root_problems, shadowing
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot, refusal_problems, shadowing
 
 _requests = logging.getLogger("skillhub_mcp.requests")
 _library = logging.getLogger("skillhub_mcp.library")
@@ -59,7 +60,7 @@ class LibraryLog:
             self._snapshot = snapshot
             # Directories and rules first: they concern many skills.
             problems = [
-                *root_problems(snapshot.report),
+                *snapshot.report.problems,
                 *self._name_problems(snapshot),
                 *refusal_problems(snapshot.report),
             ]

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.policy.visibility import Visibility
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import Problem, Skill
 from skillhub_mcp.skills.names import fold_name, near_names
 from skillhub_mcp.skills.selectors import is_selector
-from skillhub_mcp.skills.snapshot import Problem
 
 _SHOWN = 12
 

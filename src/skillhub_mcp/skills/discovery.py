@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
+from skillhub_mcp.skills.model import SKILL_FILE, Problem, Skill, is_skill_file
 from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
@@ -23,6 +23,7 @@ MAX_TOO_DEEP = 200
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
+A_ROOT = "A skills directory"
 _READABLE = "make it readable, or remove it from the roots"
 
 
@@ -36,15 +37,6 @@ class FoundSkillFile(NamedTuple):
     size: int
     ctime_ns: int
     file: str = SKILL_FILE
-
-
-@dataclass(frozen=True, slots=True)
-class WalkProblem:
-    """A path that could not be read, the reason, and how to fix it."""
-
-    path: str
-    reason: str
-    fix: str
 
 
 class SkipReason(str, Enum):
@@ -70,7 +62,7 @@ class Walk:
     """The result of a walk. `cut` are the paths of roots with too many directories."""
 
     found: tuple[FoundSkillFile, ...]
-    problems: tuple[WalkProblem, ...]
+    problems: tuple[Problem, ...]
     ignored: Ignored
     roots: tuple[SkillRoot, ...]
     cut: frozenset[str] = frozenset()
@@ -94,7 +86,7 @@ class _Walker:
         self.roots = tuple(map(located, roots))
         self._root = self.roots[0] if self.roots else SkillRoot("", "")
         self._found: dict[str, FoundSkillFile] = {}  # by canonical directory
-        self._problems: dict[WalkProblem, None] = {}  # in order, each once
+        self._problems: dict[Problem, None] = {}  # in order, each once
         self._seen: dict[str, int] = {}
         self._counts: Counter[SkipReason] = Counter()
         self._paths: dict[SkipReason, list[str]] = {}
@@ -232,7 +224,8 @@ class _Walker:
             paths.append(_writable(self._root.as_configured(path)))
 
     def _report(self, path: str, reason: str | OSError, fix: str = _READABLE) -> None:
-        self._problems[_problem(self._root.as_configured(path), reason, fix)] = None
+        shown = self._root.as_configured(path)
+        self._problems[_problem(shown, reason, fix, is_root=shown == self._root.path)] = None
 
     def _add(self, entry: os.DirEntry[str], directory: str, name: str) -> None:
         try:
@@ -299,7 +292,7 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
     return os.path.realpath(entry.path) if entry.is_symlink() and entry.is_dir() else None
 
 
-def _unusable_root(root: SkillRoot) -> WalkProblem | None:
+def _unusable_root(root: SkillRoot) -> Problem | None:
     """Return why a root that should be there cannot be walked, or None."""
     is_hub = root.source is Source.HUB
     try:
@@ -323,10 +316,11 @@ def _forget(root: SkillRoot) -> str:
     return f"run `skillhub roots remove {shell_path(root.path)}`" if root.recorded else ""
 
 
-def _problem(path: str, reason: str | OSError, fix: str = _READABLE) -> WalkProblem:
+def _problem(path: str, reason: str | OSError, fix: str = _READABLE, *, is_root: bool = True) -> Problem:
     if isinstance(reason, OSError):
         reason = f"cannot be read ({reason.strerror or type(reason).__name__})"
-    return WalkProblem(_writable(path), reason, fix)
+    remote = A_ROOT if is_root else f"The directory {os.path.basename(path)!r}"
+    return Problem(_writable(path), reason, fix, remote=_writable(remote))
 
 
 def _writable(path: str) -> str:

@@ -1,10 +1,10 @@
-"""The values that all layers share: a skill, its document, and the stamp of its file. No I/O, no policy."""
+"""The values that all layers share: a skill, the stamp of its file, and a problem. No I/O, no policy."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -115,3 +115,32 @@ class Skill:
     def searchable_text(self) -> str:
         """Name, description, tags and category: the only text that an embedding provider receives."""
         return "\n".join((self.name, self.description, " ".join(self.tags), self.category or "")).strip()
+
+
+_IN_A_SENTENCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is affected, what is wrong, and the fix. Callers who may not see paths get `remote`, unless `only_here`."""
+
+    subject: str
+    message: str
+    fix: str
+    remote: str = field(default="", kw_only=True)
+    only_here: bool = field(default=False, kw_only=True)
+
+    def sentence(self, *, with_paths: bool = True) -> str:
+        """Return the problem in one sentence."""
+        if self.remote and not with_paths:
+            return f"{self.remote} {self.message}"
+        return f"{self.subject} {self.message}; {self.fix}"
+
+
+def sentences(problems: Iterable[Problem], *, with_paths: bool = True) -> str:
+    """Return the first three problems as sentences, and how many more there are."""
+    texts = [one.sentence(with_paths=with_paths) for one in problems if with_paths or not one.only_here]
+    shown = list(dict.fromkeys(texts[:_IN_A_SENTENCE]))
+    more = len(texts) - _IN_A_SENTENCE
+    rest = [f"{more:,} more: `skillhub doctor` lists them"] if more > 0 else []
+    return ". ".join((*shown, *rest))

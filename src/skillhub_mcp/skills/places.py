@@ -11,9 +11,9 @@ from shlex import quote
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.plugins import Plugin
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory, located
-from skillhub_mcp.skills.snapshot import Problem
 
 _PLAIN = re.compile(r"~?[\w@%+=:,./-]*")
 
@@ -277,7 +277,7 @@ class Surroundings:
         found: dict[str, list[str]] = {root.path: [] for root in walk.roots}
         for one in walk.found:
             found[one.root].append(one.directory)
-        problems = {problem.path: problem.reason for problem in walk.problems}
+        problems = {problem.subject: problem.message for problem in walk.problems}
         unsearched = []
         for place, root in others:
             shown, is_cut = self.shown(place.path), root.path in walk.cut

@@ -142,9 +142,9 @@ def _report(names: Names, whole: bool) -> IndexReport:
     found.update(refused.root for refused in scanned.refused)
     counts = Counter({reason.value: count for reason, count in scanned.ignored.counts.items()})
     ignored = [IgnoredPlace(path, reason.value) for reason, paths in scanned.ignored.paths.items() for path in paths]
-    ignored += [IgnoredPlace(problem.path, problem.reason) for problem in scanned.problems]
+    ignored += [IgnoredPlace(problem.subject, problem.message) for problem in scanned.problems]
     ignored += [IgnoredPlace(one.directory, one.reason.message, one.reason.rule) for one in scanned.refused]
-    counts.update(problem.reason for problem in scanned.problems)
+    counts.update(problem.message for problem in scanned.problems)
     counts.update(refused.reason.rule for refused in scanned.refused)
     roots = []
     for root in scanned.roots:

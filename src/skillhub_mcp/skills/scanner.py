@@ -16,17 +16,17 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.discovery import (
+    A_ROOT,
     FoundSkillFile,
     Ignored,
     Walk,
-    WalkProblem,
     skill_file_in,
     skill_path,
     walk_roots,
 )
 from skillhub_mcp.skills.files.content import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import decode, header_end
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill, Trust
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Problem, Skill, Trust
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import OWN_DIRECTORY, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic, violation
@@ -166,7 +166,7 @@ def scan_from_cache(
     *,
     memory: ScanCache,
     admission: Admission = LENIENT,
-    problems: Sequence[WalkProblem] = (),
+    problems: Sequence[Problem] = (),
     ignored: Ignored | None = None,
     began: float | None = None,
     unavailable: Sequence[UnavailableRoot] = (),
@@ -246,16 +246,17 @@ def _unavailable(roots: Sequence[SkillRoot], known: ScanCache) -> tuple[Unavaila
     return tuple(found)
 
 
-def _with_unavailable(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot]) -> list[WalkProblem]:
+def _with_unavailable(problems: Sequence[Problem], unavailable: Sequence[UnavailableRoot]) -> list[Problem]:
     known = {
-        root.path: WalkProblem(
+        root.path: Problem(
             root.path,
             f"{root.reason}, and had {plural(root.remembered, 'skill')}, which stay known and cannot be loaded",
             "mount or restore it, or run `skillhub index --forget` with its path if they are gone for good",
+            remote=A_ROOT,
         )
         for root in unavailable
     }
-    return [*known.values(), *(problem for problem in problems if problem.path not in known)]
+    return [*known.values(), *(problem for problem in problems if problem.subject not in known)]
 
 
 def _content(file: CachedSkillFile) -> tuple[object, ...]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
 
-from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, skill_directory
+from skillhub_mcp.skills.discovery import Ignored
+from skillhub_mcp.skills.model import SKILL_FILE, Problem, Skill, Trust, skill_directory
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, split_source
 from skillhub_mcp.skills.rules import Diagnostic
@@ -69,7 +69,7 @@ class ScanReport:
     roots: tuple[SkillRoot, ...]
     found: int
     refused: tuple[Refused, ...]
-    problems: tuple[WalkProblem, ...]
+    problems: tuple[Problem, ...]
     ignored: Ignored
     seconds: float = field(compare=False)
     unavailable: tuple[UnavailableRoot, ...] = ()
@@ -164,7 +164,7 @@ class Snapshot:
             roots=tuple(root for root in self.report.roots if root.path in paths),
             refused=tuple(refused for refused in self.report.refused if refused.root in paths),
             problems=tuple(
-                problem for problem in self.report.problems if any(is_at_or_below(problem.path, path) for path in paths)
+                one for one in self.report.problems if any(is_at_or_below(one.subject, path) for path in paths)
             ),
         )
         return make_snapshot((skill for skill in self.everything if skill.root in paths), report)
@@ -256,49 +256,6 @@ def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
     path = skill.directory[len(skill.root) :] if inside else os.path.basename(skill.directory)
     values = (getattr(skill, one.name) for one in fields(skill) if one.name not in _NOT_IN_DIGEST)
     return [labels[skill.root], path.replace(os.sep, "/").strip("/"), *values]
-
-
-_IN_A_SENTENCE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is affected, what is wrong, and the fix. Callers who may not see paths get `remote`, unless `only_here`."""
-
-    subject: str
-    message: str
-    fix: str
-    remote: str = field(default="", kw_only=True)
-    only_here: bool = field(default=False, kw_only=True)
-
-    def sentence(self, *, with_paths: bool = True) -> str:
-        """Return the problem in one sentence."""
-        if self.remote and not with_paths:
-            return f"{self.remote} {self.message}"
-        return f"{self.subject} {self.message}; {self.fix}"
-
-
-def sentences(problems: Iterable[Problem], *, with_paths: bool = True) -> str:
-    """Return the first three problems as sentences, and how many more there are."""
-    texts = [one.sentence(with_paths=with_paths) for one in problems if with_paths or not one.only_here]
-    shown = list(dict.fromkeys(texts[:_IN_A_SENTENCE]))
-    more = len(texts) - _IN_A_SENTENCE
-    rest = [f"{more:,} more: `skillhub doctor` lists them"] if more > 0 else []
-    return ". ".join((*shown, *rest))
-
-
-def root_problems(report: ScanReport) -> tuple[Problem, ...]:
-    """Return the directories that could not be searched."""
-    own = {root.path for root in report.roots}
-    return tuple(
-        Problem(
-            one.path,
-            one.reason,
-            one.fix,
-            remote="A skills directory" if one.path in own else f"The directory {os.path.basename(one.path)!r}",
-        )
-        for one in report.problems
-    )
 
 
 def refusal_problems(report: ScanReport) -> tuple[Problem, ...]:

@@ -430,7 +430,7 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
         NotPublished(os.path.basename(one.directory), "", f"is refused: {one.reason.rule}, {one.reason.message}")
         for one in report.refused
     ]
-    left_out += [NotPublished(os.path.basename(one.path), "", one.reason) for one in report.problems]
+    left_out += [NotPublished(os.path.basename(one.subject), "", one.message) for one in report.problems]
     skills: dict[str, SkillToStore] = {}
     # What lies below its root gets its key before what only a link leads to.
     for skill in sorted(

@@ -12,8 +12,7 @@ from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files.content import read_whole
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
-from skillhub_mcp.skills.snapshot import Problem
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, Problem
 from skillhub_mcp.validation.fixes import fix
 from skillhub_mcp.validation.targets import Target
 

@@ -89,9 +89,9 @@ def _found(walk: Walk) -> Iterator[Target]:
     for found in walk.found:
         yield Target(os.path.join(found.directory, found.file), found.directory, found.name)
     for place in walk.problems:
-        unreadable = os.path.lexists(place.path) and not os.access(place.path, os.R_OK)
+        unreadable = os.path.lexists(place.subject) and not os.access(place.subject, os.R_OK)
         rule = "file-unreadable" if unreadable else "file-missing"
-        yield Target(place.path, None, problem=f"{place.reason}; {place.fix}", rule=rule)
+        yield Target(place.subject, None, problem=f"{place.message}; {place.fix}", rule=rule)
 
 
 def _client_places(hidden: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from skillhub_mcp.bootstrap.library import beside_index
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json, print_json, problems_json
 from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         "shadowed": [
             {"name": s.skill.name, "path": s.skill.directory, "served_instead": s.winner.directory} for s in lost
         ],
-        "problems": [asdict(problem) for problem in report.problems],
+        "problems": problems_json(report.problems),
     }
     if args.json:
         print_json(facts)
@@ -89,7 +88,7 @@ def _report_lines(facts: Mapping[str, Any], view: View) -> Iterator[str]:
     yield f"index     {_index_sentence(view)}"
     yield f"digest    {facts['digest']}"
     yield f"time      {facts['seconds']:.2f} s"
-    problems = [f"{one.path} {one.reason}; {one.fix}" for one in view.snapshot.report.problems]
+    problems = [one.sentence() for one in view.snapshot.report.problems]
     if not (facts["found"] or problems):
         problems = [f"No SKILL.md was found: {cause.sentence()}" for cause in nothing_there(view.snapshot.report)]
     for problem in problems:

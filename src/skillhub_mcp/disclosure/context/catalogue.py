@@ -191,7 +191,7 @@ def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
         if all(found.rule != "file-name" for found in refused.diagnostics):
             yield _refusal(refused)
     for problem in snapshot.report.problems:
-        yield SkillLoadError(path=problem.path, message=problem.reason)
+        yield SkillLoadError(path=problem.subject, message=problem.message)
 
 
 def _refusals(snapshot: Snapshot) -> dict[str, SkillLoadError]:

@@ -31,9 +31,8 @@ from skillhub_mcp.server.tools.results import (
     search_result,
 )
 from skillhub_mcp.skills.discovery import skill_path
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import Skill, sentences
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import sentences
 
 _MAX_OFFSET = 2**53
 
