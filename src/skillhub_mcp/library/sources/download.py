@@ -6,10 +6,8 @@ Each wait and the whole have a time limit, and bytes are counted as they arrive.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import os
 import re
-import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -23,6 +21,7 @@ import httpx2
 
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.sources.opening import OpenOptions
+from skillhub_mcp.library.sources.source import is_this_machine
 from skillhub_mcp.library.tree import in_mib
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.version import version
@@ -32,8 +31,8 @@ _MAX_REDIRECTS = 5
 # The magic number of a tar is behind 257 bytes.
 _START_BYTES = 512
 _SHOWN_CHARACTERS = 200
-# 127.1, 0x7f000001 and 2130706433: resolvers accept these addresses, and Python does not.
-_ODD_ADDRESS = re.compile(r"(?!\d+(?:\.\d+){3}$)(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+))*")
+# No host of a site: an address in any form that resolvers accept, such as 127.1 and 0x7f000001, or this machine.
+_ADDRESS = re.compile(r".*:.*|(?:.*\.)?(?:localhost|\d[0-9a-fx]*)\.?")
 _TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
 _ANYONE = "which anyone on the network can change"
 _CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
@@ -80,7 +79,7 @@ class NotThere(SourceUnreachable):
 
 
 class Downloader:
-    """Fetches the files of one source, whose URL a person `typed`, into a directory. Thread-safe."""
+    """Fetches the files of one source, whose URL a person `typed`, into a directory."""
 
     def __init__(self, client: httpx2.Client, typed: str, directory: str, options: OpenOptions) -> None:
         self._client = client
@@ -88,7 +87,6 @@ class Downloader:
         self._directory = directory
         self._options = options
         self._deadline = time.monotonic() + options.total_seconds
-        self._mutex = threading.Lock()
         self._left = options.bounds.fetched_bytes
         self._files = 0
 
@@ -111,15 +109,13 @@ class Downloader:
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in _TRUSTED_CODINGS:
             raise SourceUnreachable(shown(url), f"has an unsupported encoding: {coding[:40]!r}", hint=_TELL_THE_SITE)
-        with self._mutex:
-            self._files += 1
-            path = os.path.join(self._directory, f"source-{self._files}")
+        self._files += 1
+        path = os.path.join(self._directory, f"source-{self._files}")
         digest = hashlib.sha256()
         with open(path, "xb") as file:
             for chunk in response.iter_bytes():
                 # Counted as it is written: it may have been compressed.
-                with self._mutex:
-                    self._left -= len(chunk)
+                self._left -= len(chunk)
                 if self._left < 0:
                     reason = f"has more than {in_mib(self._options.bounds.fetched_bytes)} in all"
                     hint = "select skills with --skill, or take them from a repository"
@@ -193,43 +189,10 @@ def refusal(url: str, *, typed: str, came_from: str, insecure: bool) -> str:
         return f"leads from https to http: {shown(url)!r}"
     if parts.scheme == "http" and not insecure and not is_this_machine(host):
         return f"{leads} is fetched over http:, {_ANYONE}"
-    if host != named and (inside := _inside(host)) and inside != _inside(named):
-        return f"leads to {shown(url)!r}, an address of this machine or its network, which was not typed"
+    # It could be one of the person's own network. Letters and digits have forms that mean the same.
+    if host != named and _ADDRESS.fullmatch(unicodedata.normalize("NFKC", host)):
+        return f"leads to {shown(url)!r}, an address and not a name, which was not typed"
     return ""
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host, a name or an address, means this machine whatever a name server says."""
-    plain = _plain(host)
-    if plain == "localhost" or plain.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(plain).is_loopback
-    except ValueError:
-        return False
-
-
-def _inside(host: str) -> str:
-    """Return whether a host is an address of this `machine`, its `link` or its `network`; empty for any other.
-
-    A cloud serves its secrets on the link, so one kind does not lead to another.
-    """
-    plain = _plain(host)
-    if is_this_machine(plain) or _ODD_ADDRESS.fullmatch(plain):
-        return "machine"
-    try:
-        address = ipaddress.ip_address(plain)
-    except ValueError:
-        return ""
-    mapped = getattr(address, "ipv4_mapped", None) or address
-    if mapped.is_loopback or mapped.is_unspecified:
-        return "machine"
-    return "link" if mapped.is_link_local else "" if mapped.is_global else "network"
-
-
-def _plain(host: str) -> str:
-    """Return a host as it is looked up: letters and digits have forms that mean the same."""
-    return unicodedata.normalize("NFKC", host).rstrip(".").lower()
 
 
 def shown(url: str) -> str:

@@ -51,7 +51,7 @@ _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _SCP = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)@([^:/@#]+):(.*)", re.DOTALL)
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _IPV6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
-_THIS_MACHINE = re.compile(r"localhost|(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|::1")
+_THIS_MACHINE = re.compile(r"(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|::1")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _LIKE_A_REF = re.compile(r"v?\d+(?:\.\d+)*(?:[-+.].*)?\Z|(?:main|master|trunk|develop|HEAD)\Z|refs/|[0-9a-f]{7,64}\Z")
 # git-check-ref-format(1), and what a refspec or an option begins with.
@@ -333,6 +333,11 @@ def _host(host: str) -> str:
     return host
 
 
+def is_this_machine(host: str) -> bool:
+    """Whether a host means this machine, whatever a name server says."""
+    return _THIS_MACHINE.fullmatch(host) is not None
+
+
 def _check_user(parts: SplitResult, scheme: str) -> None:
     if parts.password is not None or (parts.username is not None and scheme != "ssh"):
         # The location is shown, and written into the lock.
@@ -364,7 +369,7 @@ def _url(text: str, scheme: str, *, insecure: bool) -> SkillSource:
     if scheme == "file":
         return _file(parts, whole)
     netloc = _host(host) + (f":{port}" if port is not None else "")
-    if scheme in ("http", "git") and not (insecure or _THIS_MACHINE.fullmatch(host)):
+    if scheme in ("http", "git") and not (insecure or is_this_machine(host)):
         hint = f"write {'https' if scheme == 'http' else 'https or ssh'}, or add --insecure"
         raise _Refusal(f"is fetched by {scheme}, which anybody on the way can change", hint)
     _check_user(parts, scheme)

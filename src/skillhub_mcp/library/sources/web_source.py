@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
@@ -33,8 +32,6 @@ from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import not_found
 
 log = logging.getLogger(__name__)
-
-_AT_ONCE = 6
 
 
 def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> Tree:
@@ -79,10 +76,8 @@ def _fetch(url: str, skills: Sequence[str], directory: str, downloader: Download
     if not index.entries:
         raise SourceUnreachable(shown(index.url), "lists no skill", hint="check the address")
     wanted = _wanted(index, skills)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        digests = pool.map(lambda entry: _artifact(entry, index.url, downloader, place), wanted)
-        found = dict(zip((entry.name for entry in wanted), digests, strict=True))
-    return DirectoryTree(place), found
+    digests = {entry.name: _artifact(entry, index.url, downloader, place) for entry in wanted}
+    return DirectoryTree(place), digests
 
 
 def _is_skill(content: bytes) -> bool:
