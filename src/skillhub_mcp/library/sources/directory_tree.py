@@ -1,4 +1,4 @@
-"""A directory of this machine as a tree. A file that changes after the walk, or becomes a link, is not read."""
+"""A directory of this machine as a tree. A file that has become a link since the walk is not read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from skillhub_mcp.skills.files.confinement import TO_PLAIN_FILE
 # Far more than a path in a skill may have.
 _MAX_DEPTH = 64
 
-_Stamp = tuple[int, int, int, int]
-
 
 class DirectoryTree(Tree):
     """The files of a directory.
@@ -29,7 +27,7 @@ class DirectoryTree(Tree):
         super().__init__()
         self._path = path
         self._real = os.path.realpath(path)
-        self._stamps: dict[str, _Stamp] = {}
+        self._files: set[str] = set()
         try:
             os.listdir(path)
             self.entries = in_order(self._walk(bounds.source_entries))
@@ -38,21 +36,15 @@ class DirectoryTree(Tree):
             raise SourceUnreachable(path, reason, hint="check that it exists and that you may read it") from error
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of a file in pieces. Raises SourceUnreachable if it changed since the walk."""
-        if path not in self._stamps:
+        """Yield the bytes of a file in pieces. Raises SourceUnreachable."""
+        if path not in self._files:
             raise SourceUnreachable(self._path, f"has no file {path!r}")
-        changed = SourceUnreachable(self._path, f"has a file {path!r} that changed while it was read", hint="try again")
         try:
             with open(os.open(os.path.join(self._real, *path.split("/")), TO_PLAIN_FILE), "rb") as file:
-                if _stamp(os.fstat(file.fileno())) != self._stamps[path]:
-                    raise changed
                 yield from iter(partial(file.read, PIECE_BYTES), b"")
-                if _stamp(os.fstat(file.fileno())) != self._stamps[path]:
-                    raise changed
-        except PermissionError as error:
-            raise SourceUnreachable(self._path, f"has a file {path!r} that cannot be read: {error.strerror}") from error
         except OSError as error:
-            raise changed from error
+            reason = f"has a file {path!r} that cannot be read: {error.strerror or type(error).__name__}"
+            raise SourceUnreachable(self._path, reason) from error
 
     def _walk(self, most: int) -> Iterator[TreeEntry]:
         seen = 0
@@ -89,10 +81,6 @@ class DirectoryTree(Tree):
             return TreeEntry(path, TreeEntryKind.LINK, target=os.readlink(place))
         if not stat.S_ISREG(status.st_mode):
             return TreeEntry(path, TreeEntryKind.OTHER)
-        self._stamps[path] = _stamp(status)
+        self._files.add(path)
         is_executable = os.name != "nt" and bool(status.st_mode & 0o111)
         return TreeEntry(path, TreeEntryKind.FILE, status.st_size, is_executable)
-
-
-def _stamp(status: os.stat_result) -> _Stamp:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
