@@ -237,16 +237,15 @@ def test_a_name_is_taken_even_if_its_directory_has_another(
     refused = skillhub("add", "./source", "--skill", "pdf", "--yes", "--json")
     assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
     assert refused.error["message"] == f"'pdf' is there, and no lock says where it is from (in {mine})"
-    assert refused.error["hint"] == "--replace puts that one into the trash"
+    assert refused.error["hint"] == f"give the skill in {mine} another name, or remove it"
     assert sorted(one.name for one in skills_dir.iterdir() if not one.name.startswith(".")) == ["my-pdf"]
     assert nothing_is_left(skills_dir, tmp_path)
-    shown = skillhub("add", "./source", "--replace", "--dry-run")
-    assert "! it replaces my-pdf, which has the same name" in shown.out
-    done = skillhub("add", "./source", "--replace", "--yes", "--json").json
-    assert [(one["name"], one["replaces"]) for one in done["skills"]] == [("pdf", ["my-pdf"]), ("xlsx", [])]
-    assert not mine.exists()
-    (trashed,) = (skills_dir / ".skillhub" / "trash").glob("*/skills/my-pdf/SKILL.md")
-    assert "Mine." in trashed.read_text()
+    others = skillhub("add", "./source", "--replace", "--yes")
+    assert (others.code, "refused: pdf: 'pdf' is there" in others.err) == (1, True)
+    assert sorted(one.name for one in skills_dir.iterdir() if one.is_dir() and not one.name.startswith(".")) == [
+        "my-pdf",
+        "xlsx",
+    ]
 
 
 def test_similar_and_equal_names_elsewhere_are_shown_before_the_question(

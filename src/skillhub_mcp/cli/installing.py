@@ -143,7 +143,7 @@ def _report_installed(installed: Sequence[Proposal], place: LibraryPlace) -> Non
     for verb, done in _DONE.items():
         if names := [one.name for one in installed if one.verb is verb]:
             print_line(f"{done} {', '.join(names)} in {shown_path(place.root)}")
-    if any(one.lost or one.displaced or one.verb is Verb.REPLACE for one in installed):
+    if any(one.lost or one.verb is Verb.REPLACE for one in installed):
         print_note("What was dropped lies in its trash")
     if edited := [one.name for one in installed if one.entry.ours and digest_of(one.after) != one.entry.ours.digest]:
         print_note(f"edits that are not locked: `{place.command('lock', names=edited)}` locks them")
@@ -195,7 +195,6 @@ def _warnings(one: Proposal, near: Neighbours) -> Iterator[str]:
     if len(reported) > _SHOWN:
         yield f"and {len(reported) - _SHOWN:,} more findings; --json lists them all"
     yield from one.notes
-    yield from (f"it replaces {name}, which has the same name" for name in one.displaced)
     yield from (f"{shown_path(path)} has a skill of that name, too" for path in near.same_name)
     if near.alike:
         yield f"its name looks like that of {_some(near.alike)}, which you have"
@@ -264,7 +263,6 @@ def _json(one: Proposal, near: Neighbours, place: LibraryPlace) -> dict[str, Any
         "lost_edits": list(one.lost),
         "difference": document_difference(one),
         "same_name_in": near.same_name,
-        "replaces": list(one.displaced),
         "looks_like": near.alike,
         "notes": list(one.notes),
     }

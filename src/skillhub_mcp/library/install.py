@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -112,7 +112,7 @@ class Proposal:
 
     `directory` has the source's `files`; `after` will be in the root: these, or the edited ones that stay. Of what is
     there now, `before` are the files, `locked` the entry and `document` the SKILL.md. `lost` are edits that the
-    source's files replace, `news` are new capabilities, `displaced` the directories of skills that it replaces by name.
+    source's files replace, `news` are new capabilities.
     """
 
     incoming: Incoming
@@ -130,7 +130,6 @@ class Proposal:
     news: Capabilities
     signature: Signature
     notes: tuple[str, ...] = ()
-    displaced: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -199,13 +198,8 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
             return InstalledSkill(name, files, source, edited=computed_hash(place) != (locked.computed_hash or "?"))
     except OSError as error:
         raise unwritable(place, error) from error
-    edited = locked.ours.has_edits or not is_as_locked(files, locked.ours, place)
+    edited = locked.ours.has_edits or bool(differences(locked.ours, files, place))
     return InstalledSkill(name, files, source, locked.ours.from_source, edited)
-
-
-def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
-    """Whether files are those of a lock. With their `place`, line ends do not count. Raises OSError."""
-    return not differences(ours, files, place)
 
 
 def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: InstallOptions, scratch: str) -> Prepared:
@@ -231,16 +225,11 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: In
             raise
         except SkillHubError as error:
             refused.append(Refused(one.name, error))
-    # With its SKILL.md a skill keeps its name.
-    wanted = [one for one in found if one.verb in _BRINGS_FILES]
-    coming = {one.name: one.look.name for one in wanted}
-    updated = {one.name for one in wanted if one.incoming.updates}
-    others, taken = displaced(root, lock, coming, updated=updated, replace=options.replace)
-    refused += (Refused(name, error) for name, error in taken.items())
+    refused += _taken_names(root, lock, found)
     if len(incoming) == 1 and refused:
         raise refused[0].error
-    proposals = (replace(one, displaced=tuple(others.get(one.name, ()))) for one in found if one.name not in taken)
-    return Prepared(tuple(proposals), tuple(refused))
+    taken = {one.name for one in refused}
+    return Prepared(tuple(one for one in found if one.name not in taken), tuple(refused))
 
 
 def _namesakes(name: str, incoming: Sequence[Incoming]) -> Refused:
@@ -272,28 +261,31 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[R
                 puts.append(one.name)
         if not brought:
             raise refused[0].error
-        names = {one.name for one in brought}
-        gone = {name for one in wanted if one.name in names for name in one.displaced}
-        change.commit(puts, gone, lock_path=lock_path, lock_text=lock_text(lock.without(gone).having(*brought)))
+        change.commit(puts, lock_path=lock_path, lock_text=lock_text(lock.having(*brought)))
     return tuple(refused)
 
 
-def check_as_locked(locked: LockedSkill, files: Files) -> None:
-    """Raise IntegrityFailed if files are not those of a lock."""
+def _ours(locked: LockedSkill) -> LockedByHub:
+    """Return what we locked of a skill. Raises IntegrityFailed if that is nothing."""
     if locked.ours is None:
         hint = "`skillhub lock` writes it"
         raise IntegrityFailed(locked.name, expected="a digest in the lock", found="none", hint=hint)
+    return locked.ours
+
+
+def _check_as_locked(name: str, ours: LockedByHub, files: Files) -> None:
+    """Raise IntegrityFailed if the files of the skill `name` are not those of a lock."""
     found = digest_of(files)
-    if found != locked.ours.digest:
+    if found != ours.digest:
         hint = "its source has other files: `skillhub update` shows which"
-        if locked.ours.has_edits:
+        if ours.has_edits:
             hint = "edits were locked, and are only where they were made: bring that directory here, with its files"
-        elif locked.ours.commit:
+        elif ours.commit:
             hint = "that commit has other files: the lock was edited"
-        raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
-    if differs := differences(locked.ours, files, modes=True):
+        raise IntegrityFailed(name, expected=ours.digest, found=found, hint=hint)
+    if differs := differences(ours, files, modes=True):
         expected, found = "the executable bit of the lock", "another"
-        raise IntegrityFailed(f"{locked.name}/{differs.first}", expected=expected, found=found)
+        raise IntegrityFailed(f"{name}/{differs.first}", expected=expected, found=found)
 
 
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
@@ -349,7 +341,7 @@ def _prepared(
     look_before = None if before is None else look_at(here, one.name)
     after = files if before is None or verb in _BRINGS_FILES else before
     # Edits stay locked; of others only the person knows whether they are meant.
-    keeps_lock = before_ours is not None and before_ours.has_edits and is_as_locked(after, before_ours)
+    keeps_lock = before_ours is not None and before_ours.has_edits and not differences(before_ours, after)
     locked_files, locked_at = (after, here) if keeps_lock else (files, place)
     ours = LockedByHub(
         "",
@@ -430,42 +422,23 @@ def copy_skill(directory: str, destination: str, root: str) -> None:
         raise unwritable(root, error) from error
 
 
-def displaced(
-    root: str, lock: Lock, coming: Mapping[str, str], *, updated: Collection[str] = (), replace: bool = False
-) -> tuple[Mapping[str, Sequence[str]], Mapping[str, SkillConflict]]:
-    """Return the directories that lose their name to each skill that comes in, and why a skill cannot come in.
-
-    `coming` are the names in the SKILL.md of each directory that comes in, of which those in `updated` are there
-    already. With `replace` any skill may lose its name.
-    """
+def _taken_names(root: str, lock: Lock, found: Sequence[Proposal]) -> Iterator[Refused]:
+    """Yield the skills that come in with a name, in their SKILL.md, that a skill in another directory has."""
+    wanted = [one for one in found if one.verb in _BRINGS_FILES]
     top = os.path.realpath(root)
-    if not coming or not os.path.isdir(top):
-        return {}, {}
-    here = read_snapshot((SkillRoot(top, root),)).everything
+    here = read_snapshot((SkillRoot(top, root),)).everything if wanted else ()
     before = {skill.directory: skill.name for skill in here}
-    found, refused = dict[str, Sequence[str]](), dict[str, SkillConflict]()
-    for directory, name in coming.items():
-        if not name or before.get(os.path.join(top, directory)) == name:
+    coming = {os.path.realpath(os.path.join(top, one.name)): one for one in wanted}
+    for directory, one in coming.items():
+        name = one.look.name
+        others = [skill.directory for skill in here if name in (skill.name, skill.alias)]
+        other = next((os.path.relpath(path, top) for path in others if path not in coming), None)
+        if other is None or before.get(directory) == name:
             continue
-        namesakes = (os.path.relpath(one.directory, top) for one in here if name in (one.name, one.alias))
-        others = [other for other in namesakes if other not in coming]
-        if others and not replace:
-            refused[directory] = _taken(name, others[0], top, lock, directory in updated)
-        else:
-            found[directory] = [other for other in others if is_plain_name(other)]
-    return found, refused
-
-
-def _taken(name: str, other: str, root: str, lock: Lock, is_update: bool) -> SkillConflict:
-    locked = lock.find(other)
-    known = f"is installed from {shown_source(locked)}" if locked else "is there, and no lock says where it is from"
-    place = os.path.join(root, other)
-    hint = "--replace puts that one into the trash"
-    if is_update:
+        locked, place = lock.find(other), os.path.join(root, other)
+        known = f"is installed from {shown_source(locked)}" if locked else "is there, and no lock says where it is from"
         hint = f"give the skill in {place} another name, or remove it"
-    elif not is_plain_name(other):
-        hint = "--replace gives the name to the new one"
-    return SkillConflict(name, f"{known} (in {place})", hint=hint)
+        yield Refused(one.name, SkillConflict(name, f"{known} (in {place})", hint=hint))
 
 
 def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[tuple[LockedSkill, ...], tuple[str, ...]]:
@@ -478,21 +451,17 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[tup
     line_ends: list[str] = []
     for locked in lock_at(lock_path).skills:
         refuse_name(locked.name)
-        place = os.path.join(root, locked.name)
+        ours, place = _ours(locked), os.path.join(root, locked.name)
         is_dangling = os.path.islink(place) and not os.path.exists(place)
         files = None if replace and is_dangling else installed_skill(root, locked.name, locked).files
-        try:
-            check_as_locked(locked, files or {})
-        except IntegrityFailed as error:
-            if locked.ours is None:
-                raise
-            if files is not None and is_as_locked(files, locked.ours, place):
-                line_ends.append(locked.name)
-            elif files is None or replace:
-                missing.append(locked)
-            else:
-                hint = f"--replace puts what is there into the trash ({error.found})"
-                raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
+        differs = None if files is None else differences(ours, files, place)
+        if differs is None or (differs and replace):
+            missing.append(locked)
+        elif differs:
+            hint = "--replace puts what is there into the trash"
+            raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint)
+        elif differs.line_ends:
+            line_ends.append(locked.name)
     return tuple(missing), tuple(line_ends)
 
 
@@ -507,9 +476,9 @@ def restore(
     with ExitStack() as until_done:
         trees: dict[str, Tree] = {}
         for number, locked in enumerate(skills):
-            source = source_of(locked, insecure=opening.insecure)
-            if source.kind is SourceKind.GIT and locked.ours is not None and locked.ours.commit:
-                source = replace(source, ref=locked.ours.commit)
+            ours, source = _ours(locked), source_of(locked, insecure=opening.insecure)
+            if source.kind is SourceKind.GIT and ours.commit:
+                source = replace(source, ref=ours.commit)
             key = str(source)
             if key not in trees:
                 trees[key] = open_source(source, opening)
@@ -522,12 +491,10 @@ def restore(
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
             files = unpack_skill(trees[key], below, place, name=key).files
-            if locked.ours is not None and locked.ours.renamed:
+            if ours.renamed:
                 files = renamed_files(place, locked.name, files)
-            check_as_locked(locked, files)
-            if locked.ours is not None:
-                look = look_at(place, locked.name)
-                accept(locked.name, look, locked.ours.from_source, terms.accepted, locked.ours.findings)
+            _check_as_locked(locked.name, ours, files)
+            accept(locked.name, look_at(place, locked.name), ours.from_source, terms.accepted, ours.findings)
             staged[locked.name] = place
     with changing(root) as change:
         for name, place in staged.items():
