@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from tests.hubs import settings_from
 
-from skillhub_mcp.bootstrap.server import http_options, log_library
-from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
-from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.bootstrap.server import http_options
+from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.server.http.app import HttpOptions
-from skillhub_mcp.settings import read_settings
 
 TOKEN = {"SKILLHUB_TOKEN": "a token that nobody guesses"}
 RUN = {"SKILLHUB_ENABLE_RUN": "1", "--enable-run-over-http": "1"}
@@ -62,7 +56,7 @@ def test_an_unusable_tokens_file_is_reported_at_start(tmp_path: Path) -> None:
     for written, reason in ((None, "does not exist"), ("{", "is not JSON"), ("{}", 'with "format": 1')):
         if written is not None:
             path.write_text(written, encoding="utf-8")
-        with pytest.raises(TokensUnreadable, match=reason):
+        with pytest.raises(PolicyUnreadable, match=reason):
             options(SKILLHUB_TOKENS_FILE=str(path), **TOKEN)
 
 
@@ -102,21 +96,3 @@ def test_the_host_and_origin_of_the_public_url_are_allowed() -> None:
 def test_the_token_is_not_in_the_repr_of_options(tmp_path: Path) -> None:
     made = options(**TOKEN)
     assert TOKEN["SKILLHUB_TOKEN"] not in repr(made)
-
-
-def test_a_file_readable_by_others_is_logged_at_start(
-    caplog: pytest.LogCaptureFixture, hub_environment: dict[str, str]
-) -> None:
-    hub = cast("SkillHub", SimpleNamespace(views=SimpleNamespace(subscribe=lambda _: None)))
-    # The directories of pytest are closed to others.
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        tokens = Path(directory).resolve() / "tokens.json"
-        tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
-        settings, _ = read_settings({**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)})
-        for mode in (0o600, 0o644):
-            tokens.chmod(mode)
-            log_library(hub, settings)
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{tokens} may be read by others (mode 0644); run chmod go-rwx {tokens}"
-    ]

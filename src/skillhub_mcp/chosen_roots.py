@@ -8,7 +8,7 @@ import shlex
 from dataclasses import replace
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
+from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.policy.files import roots_file, trust_file
 from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots
@@ -33,7 +33,7 @@ def roots_path() -> str:
 
 
 def recorded_roots() -> RecordedRoots:
-    """Return what `skillhub roots add` recorded. Raises RootsUnreadable."""
+    """Return what `skillhub roots add` recorded. Raises PolicyUnreadable."""
     return roots_file(roots_path()).read() or NO_RECORD
 
 
@@ -41,7 +41,7 @@ def recorded_roots_problem() -> Problem | None:
     """Return why the recorded roots cannot be used, or None."""
     try:
         recorded_roots()
-    except RootsUnreadable as error:
+    except PolicyUnreadable as error:
         return Problem(error.path, error.message.removeprefix(f"{error.what} "), error.fix)
     return None
 
@@ -51,7 +51,7 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     skills, project, others = settings.skills, project_of(settings), served_projects(settings)[1:]
     try:
         recorded = recorded_roots()
-    except RootsUnreadable:
+    except PolicyUnreadable:
         recorded = NO_RECORD
     places = skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places)
     installed = plugins_of(project) if "plugins" in places else ()
@@ -100,7 +100,7 @@ class RootsFollower:
         try:
             recorded_roots()
             roots = roots_of(self._settings)
-        except (RootsUnreadable, InvalidSetting) as error:
+        except (PolicyUnreadable, InvalidSetting) as error:
             # `skillhub roots` and `skillhub doctor` report it.
             log.debug("The roots stay as they are: %s", error.message)
             roots = self._roots

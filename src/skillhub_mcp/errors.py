@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from shlex import quote
@@ -182,43 +181,17 @@ class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
 
 
 class PolicyUnreadable(SkillHubError, code="POLICY_UNREADABLE"):
-    """A file of rules or choices is invalid, or others may write it; `path` is the file or the directory."""
+    """A file of rules, choices, tokens, roots, trust or reviews is invalid or missing, or others may write it.
 
-    fix = "fix or remove it; nothing is loaded until then"
+    `path` is the file or the directory; `fix` also says what is not done until then.
+    """
 
-    def __init__(self, what: str, *, path: str, reason: str, fix: str | None = None) -> None:
-        self.fix = fix or self.fix
-        super().__init__(f"{what} cannot be used: {reason}", hint=self.fix)
+    def __init__(self, what: str, *, path: str, reason: str, fix: str) -> None:
+        super().__init__(f"{what} cannot be used: {reason}", hint=fix)
         self.what = what
         self.path = path
         self.reason = reason
-
-
-class TokensUnreadable(PolicyUnreadable, code="TOKENS_UNREADABLE"):
-    """A file of tokens is missing or invalid: a server does not start, and a running one refuses every request."""
-
-    fix = (
-        "fix it; where it is missing, or you removed it, `skillhub token new NAME` makes a new one; every request is "
-        "refused until then"
-    )
-
-
-class RootsUnreadable(PolicyUnreadable, code="ROOTS_UNREADABLE"):
-    """The person's roots.json exists and is invalid: what it records is not searched."""
-
-    fix = "fix or remove it; only the default roots are searched until then"
-
-
-class TrustUnreadable(PolicyUnreadable, code="TRUST_UNREADABLE"):
-    """The person's trust.json exists and is invalid: no project is trusted."""
-
-    fix = "fix or remove it; no project is trusted until then"
-
-
-class ReviewsUnreadable(PolicyUnreadable, code="REVIEWS_UNREADABLE"):
-    """The person's reviews.json exists and is invalid: no finding of the audit is accepted."""
-
-    fix = "fix or remove it; no finding of the audit is accepted until then"
+        self.fix = fix
 
 
 class PolicyUnwritable(SkillHubError, code="POLICY_UNWRITABLE"):
@@ -228,8 +201,6 @@ class PolicyUnwritable(SkillHubError, code="POLICY_UNWRITABLE"):
         errno.EACCES: "its directory must be writable for you",
         errno.EPERM: "its directory must be writable for you",
         errno.EROFS: "its file system is mounted read-only; name a file elsewhere",
-        errno.EISDIR: "a directory has the place of the file; name a file in it",
-        errno.ENOTDIR: "a part of its path is a file; name a file in a directory",
         errno.ENOSPC: "free some space, or name a file on another disk",
         errno.EDQUOT: "free some space, or name a file on another disk",
     }
@@ -274,13 +245,11 @@ class SkillUnverifiable(_About, code="SKILL_UNVERIFIABLE", fact="skill_name"):
     fix = "remove what does not belong to the skill, or make all of its files readable"
 
 
-class RootUnavailable(SkillHubError, code="ROOT_UNAVAILABLE"):
-    """The skill is known, and its skills directory is missing or empty now. `path` is that directory."""
+class RootUnavailable(_About, code="ROOT_UNAVAILABLE", fact="skill_name"):
+    """The skill is known, and its skills directory is missing or empty now."""
 
-    def __init__(self, name: str, *, path: str, reason: str) -> None:
-        message = f"{name!r} cannot be read now: its skills directory {os.path.basename(path)!r} {reason}"
-        hint = "continue without it, or try again later; the server's owner mounts or restores the directory"
-        super().__init__(message, hint=hint, skill_name=name)
+    text = "{subject!r} cannot be read now: {reason}"
+    fix = "continue without it, or try again later; the server's owner mounts or restores the directory"
 
 
 class SkillFilesUnavailable(_About, code="FILES_UNAVAILABLE", fact="skill_name"):
@@ -401,13 +370,6 @@ class OutputUnwritable(_About, code="OUTPUT_UNWRITABLE", fact="path"):
     fix = "see that you can write its directory and that its disk has room, or name a file elsewhere"
 
 
-class TerminalUnavailable(_About, code="TERMINAL_UNAVAILABLE"):
-    """A command asks on a terminal, and the process has none."""
-
-    text = "There is no terminal to pick a skill on ({subject})"
-    fix = "skillhub pick --list WORDS prints the skills that fit, and skillhub search TASK those for a task"
-
-
 class IndexUnavailable(SkillHubError, code="INDEX_UNAVAILABLE"):
     """No index can answer searches: it is being built for the first time, or cannot be built."""
 
@@ -423,13 +385,6 @@ class StorageRefused(StorageUnavailable, code="STORAGE_REFUSED"):
     """The storage answers, and refuses: credentials, permissions, or a bucket that is not there."""
 
     fix = "check the bucket's name, your permissions, and SKILLHUB_STORAGE_OPTIONS or AWS_*"
-
-
-class StorageNotInstalled(_About, code="STORAGE_NOT_INSTALLED", fact="target"):
-    """Object storage needs the extra `storage`."""
-
-    text = "{subject} cannot be used: the package obstore is not installed"
-    fix = "install SkillHub with its extra 'storage', or name a directory"
 
 
 class PublicationMissing(SkillHubError, code="PUBLICATION_MISSING"):

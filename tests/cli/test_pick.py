@@ -45,7 +45,7 @@ def test_words_match_names_descriptions_and_paths(
 
 def test_without_a_terminal_the_list_option_is_suggested(skillhub: Skillhub) -> None:
     done = skillhub("pick")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "stdin or stderr is redirected" in done.err
     assert "skillhub pick --list" in done.err
 

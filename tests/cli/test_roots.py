@@ -210,7 +210,7 @@ def test_an_invalid_record_is_reported_and_ignored(
     assert [one["subject"] for one in doctor.json["problems"]] == [str(record)]
     for action, target in (("add", home / ".agents" / "skills"), ("remove", "builtin")):
         done = skillhub("roots", action, target, "--json", SKILLS_DIR="")
-        assert (done.code, done.error["code"], done.error["path"]) == (1, "ROOTS_UNREADABLE", str(record))
+        assert (done.code, done.error["code"], done.error["path"]) == (1, "POLICY_UNREADABLE", str(record))
     assert record.read_text("utf-8") == content
 
 

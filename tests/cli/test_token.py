@@ -94,7 +94,7 @@ def test_an_invalid_file_is_not_overwritten(skillhub: Skillhub, file: Path) -> N
     file.write_text('{"tokens": []}', encoding="utf-8")
     for arguments in (["new", "ci"], [], ["revoke", "ci"]):
         done = skillhub("token", *arguments, "--file", file, "--json")
-        assert (done.code, done.error["code"], done.error["path"]) == (1, "TOKENS_UNREADABLE", str(file))
+        assert (done.code, done.error["code"], done.error["path"]) == (1, "POLICY_UNREADABLE", str(file))
     assert file.read_text(encoding="utf-8") == '{"tokens": []}'
     # The fix in the hint works.
     assert "removed it, `skillhub token new NAME` makes a new one" in done.error["hint"]

@@ -178,26 +178,18 @@ def open_directory() -> Iterator[Path]:
         yield Path(directory).resolve()
 
 
-def test_files_that_others_may_write_are_problems_and_readable_ones_warnings(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, open_directory: Path
-) -> None:
+def test_files_that_others_may_write_are_problems(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("painter")
-    rules, tokens, log = own_file("permissions.json"), open_directory / "tokens.json", tmp_path / "usage.jsonl"
+    rules, log = own_file("permissions.json"), tmp_path / "usage.jsonl"
     rules.write_text("{}", encoding="utf-8")
-    for file, mode in ((rules, 0o666), (tokens, 0o644), (log, 0o666)):
+    for file in (rules, log):
         file.touch()
-        file.chmod(mode)
-    tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
-    own = {"SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
-    done = skillhub("doctor", "--json", PATH="", **{name: str(file) for name, file in own.items()})
+        file.chmod(0o666)
+    done = skillhub("doctor", "--json", PATH="", SKILLHUB_USAGE_LOG=str(log))
     assert done.code == 1
-    findings = [
-        (one["subject"], one["message"], one["fix"]) for one in (*done.json["problems"], *done.json["warnings"])
-    ]
     wrong = "is not used: others may write it (mode 0666)"
-    assert findings == [
-        *((str(file), wrong, f"run chmod go-w {file}") for file in (rules, log)),
-        (str(tokens), "may be read by others (mode 0644)", f"run chmod go-rwx {tokens}"),
+    assert [(one["subject"], one["message"], one["fix"]) for one in done.json["problems"]] == [
+        (str(file), wrong, f"run chmod go-w {file}") for file in (rules, log)
     ]
 
 

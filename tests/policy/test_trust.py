@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.errors import TrustUnreadable
+from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.policy.files import change_trust, trust_file
 from skillhub_mcp.policy.trust import NO_AGREEMENT, TRUST_FORMAT, TrustRecord
 
@@ -63,6 +63,6 @@ def test_the_trust_file_is_private_and_read_again_after_a_change(tmp_path: Path)
     assert isinstance(now := file.read(), TrustRecord)
     assert set(now.projects) == {"/repo", "/other"}
     path.write_text("{", encoding="utf-8")
-    with pytest.raises(TrustUnreadable, match=r"Your trust\.json cannot be used"):
+    with pytest.raises(PolicyUnreadable, match=r"Your trust\.json cannot be used"):
         change_trust(str(path), lambda record: record)
     assert path.read_text(encoding="utf-8") == "{"

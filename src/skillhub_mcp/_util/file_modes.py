@@ -1,4 +1,4 @@
-"""Who else may read or write a file, and making files private. A set-group-ID directory is shared on purpose."""
+"""Who else may write a file, and making files private. A set-group-ID directory is shared on purpose."""
 
 from __future__ import annotations
 
@@ -88,13 +88,12 @@ def changeable_by_others(path: str) -> Exposure | None:
         # What is no file, such as /dev/null or a pipe, keeps nothing that could be changed.
         return None
     real = os.path.realpath(path)
-    if not _is_read_only(real):
-        if not _is_trusted(status):
-            reason = f"it belongs to another user (uid {status.st_uid})"
-            return Exposure(real, reason, f"run chown {os.geteuid()} {quote(real)}")
-        if _others_may(status, stat.S_IWGRP, stat.S_IWOTH):
-            mode = stat.S_IMODE(status.st_mode)
-            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {quote(real)}")
+    if not _is_trusted(status):
+        reason = f"it belongs to another user (uid {status.st_uid})"
+        return Exposure(real, reason, f"run chown {os.geteuid()} {quote(real)}")
+    if _others_may_write(status, stat.S_IWGRP):
+        mode = stat.S_IMODE(status.st_mode)
+        return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {quote(real)}")
     return replaceable_by_others(path)
 
 
@@ -109,50 +108,26 @@ def replaceable_by_others(path: str) -> Exposure | None:
     return None
 
 
-def readable_by_others(path: str) -> Exposure | None:
-    """Return what lets others read a file, or None. Raises OSError."""
-    if not _HAS_MODES:
-        return None
-    real = os.path.realpath(path)
-    try:
-        status = os.stat(real)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not (stat.S_ISREG(status.st_mode) and _others_may(status, stat.S_IRGRP, stat.S_IROTH)):
-        return None
-    if any(not os.stat(directory).st_mode & (stat.S_IXGRP | stat.S_IXOTH) for directory in _above(real, whole=True)):
-        # Others cannot enter one of its directories.
-        return None
-    mode = stat.S_IMODE(status.st_mode)
-    return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {quote(real)}")
-
-
 def _exposed_directory(directory: str) -> Exposure | None:
     status = os.stat(directory)
-    if _is_read_only(directory):
-        return None
     if not _is_trusted(status):
         reason = f"a directory that it is in belongs to another user (uid {status.st_uid})"
         return Exposure(directory, reason, "move it to a directory of your own")
     # In a directory with the sticky bit, as /tmp, users replace only their own files. Which groups may write to
     # the system's directories, as to /var/log, is the system's decision.
     group = 0 if status.st_uid == _SYSTEM else stat.S_IWGRP
-    if status.st_mode & stat.S_ISVTX or not _others_may(status, group, stat.S_IWOTH):
+    if status.st_mode & stat.S_ISVTX or not _others_may_write(status, group):
         return None
     reason = f"others may write to a directory that it is in (mode {stat.S_IMODE(status.st_mode):04o})"
     return Exposure(directory, reason, f"run chmod go-w {quote(directory)}")
 
 
-def _above(path: str, *, whole: bool = False) -> Iterator[str]:
-    """Yield the directories that a path is in, up to the home directory, or `whole` to /."""
-    homes = () if whole else (os.path.abspath(expand_home("~")), os.path.realpath(expand_home("~")))
+def _above(path: str) -> Iterator[str]:
+    """Yield the directories that a path is in, up to the home directory."""
+    homes = (os.path.abspath(expand_home("~")), os.path.realpath(expand_home("~")))
     while path != os.path.dirname(path) and path not in homes:
         path = os.path.dirname(path)
         yield path
-
-
-def _is_read_only(path: str) -> bool:
-    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def _is_trusted(status: os.stat_result) -> bool:
@@ -162,8 +137,8 @@ def _is_trusted(status: os.stat_result) -> bool:
     return status.st_uid in (_SYSTEM, user) or str(status.st_uid) == before or in_container()
 
 
-def _others_may(status: os.stat_result, of_group: int, of_world: int) -> bool:
-    if status.st_mode & of_world:
+def _others_may_write(status: os.stat_result, of_group: int) -> bool:
+    if status.st_mode & stat.S_IWOTH:
         return True
     return bool(status.st_mode & of_group) and not (in_container() or _is_own_group(status))
 

@@ -76,7 +76,7 @@ def make_hub(
     metrics: Prometheus | None = None,
     for_shell: bool = False,
 ) -> SkillHub:
-    """Return the hub that `settings` describe. Raises InvalidSetting and StorageNotInstalled.
+    """Return the hub that `settings` describe. Raises InvalidSetting and StorageUnavailable.
 
     With `background`, for a server, a thread keeps it fresh, and what no rule decides needs consent; without, a command
     looks for changes once. With `for_shell`, errors name commands and paths instead of tools.
@@ -231,7 +231,7 @@ def _make_live(
 def _make_replica(
     settings: Settings, embedder: Embedder | None, progress: IndexProgress, observer: Observer, background: bool
 ) -> Replica:
-    """Return the view of a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
+    """Return the view of a publication. Raises StorageUnavailable, and InvalidSetting for its options."""
     from skillhub_mcp.store.replica import Mirror, Replica
     from skillhub_mcp.store.tables import open_target
 

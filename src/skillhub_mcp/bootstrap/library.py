@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
-from skillhub_mcp._util.file_modes import changeable_by_others, readable_by_others
+from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp.chosen_roots import (
     choices_path,
     lock_option,
@@ -25,7 +25,7 @@ from skillhub_mcp.chosen_roots import (
     trust_path,
 )
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable, RootsUnreadable, SkillUnverifiable
+from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.choices import NO_CHOICES
@@ -71,7 +71,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
     skills, project, home = settings.skills, project_of(settings), expand_home("~")
     try:
         recorded = recorded_roots()
-    except RootsUnreadable:
+    except PolicyUnreadable:
         recorded = NO_RECORD
     places = known_places(
         project,
@@ -201,7 +201,7 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
 
 def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return the unknown names in the filter, rules and tokens. Raises PolicyUnreadable and TokensUnreadable."""
+    """Return the unknown names in the filter, rules and tokens. Raises PolicyUnreadable."""
     visibility = _visibility(settings)
     rules = rule_files(project_while_serving(settings).root).usable()
     path = settings.http.tokens_file
@@ -218,8 +218,8 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     return (*problems, *tokens_problems(known, path, tokens))
 
 
-def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the user's files that others may write, which are not used, and those that others may read."""
+def exposed_files(settings: Settings) -> tuple[Problem, ...]:
+    """Return the user's files that others may write, which are not used."""
     named = (
         roots_path(),
         trust_path(),
@@ -230,15 +230,13 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
         settings.execution.hooks,
         settings.observability.usage_log or expand_home(DEFAULT_USAGE_LOG),
     )
-    changeable, readable = [], []
+    problems = []
     for path in dict.fromkeys(filter(None, named)):
         # A file that cannot be examined is reported where it is used.
         with suppress(OSError):
             if found := changeable_by_others(path):
-                changeable.append(Problem(path, f"is not used: {found.reason}", found.fix))
-            elif found := readable_by_others(path):
-                readable.append(Problem(path, found.reason, found.fix))
-    return tuple(changeable), tuple(readable)
+                problems.append(Problem(path, f"is not used: {found.reason}", found.fix))
+    return tuple(problems)
 
 
 def make_access(

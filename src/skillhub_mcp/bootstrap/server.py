@@ -16,7 +16,6 @@ from skillhub_mcp.bootstrap.library import (
     agree_to,
     beside_index,
     brought_in,
-    exposed_files,
     make_catalogues,
     name_problems,
     registry_admission,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
     from skillhub_mcp.server.options import ServerOptions
 
-log = logging.getLogger(__name__)
 _start = logging.getLogger("skillhub_mcp.start")
 
 
@@ -136,7 +134,7 @@ def is_stateless(settings: Settings) -> bool:
 
 
 def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheus | None = None) -> HttpOptions:
-    """Return the options of an HTTP server at an address. Raises InvalidSetting and TokensUnreadable."""
+    """Return the options of an HTTP server at an address. Raises InvalidSetting and PolicyUnreadable."""
     from skillhub_mcp.server.http.app import HttpOptions
 
     http = settings.http
@@ -169,9 +167,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
 
 
 def log_library(hub: SkillHub, settings: Settings) -> None:
-    """Log after each sync the problems that are new, and once the skills and files that need attention."""
-    for problem in exposed_files(settings)[1]:
-        log.warning("%s", problem.sentence())
+    """Log after each sync the problems that are new, and once the skills that need attention."""
 
     def named(snapshot: Snapshot) -> Sequence[Problem]:
         # A file that cannot be read is reported where it is used.

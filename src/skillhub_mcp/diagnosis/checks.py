@@ -77,7 +77,7 @@ def check_settings(installation: Installation) -> CheckResult:
         if one.problem
     ]
     # Hooks that others may write are reported by the check of the files.
-    exposed = {one.subject for one in installation.exposed()[0]}
+    exposed = {one.subject for one in installation.exposed()}
     # A server cannot start with a file that it cannot read.
     for value, read in ((settings.execution.hooks, read_hooks), (settings.disclosure.agents_config, read_config)):
         try:
@@ -111,9 +111,8 @@ def check_command(_: Installation) -> CheckResult:
 
 
 def check_files(installation: Installation) -> CheckResult:
-    """Return the files that others may write, and as warnings those that others may read."""
-    changeable, readable = installation.exposed()
-    return CheckResult(problems=changeable, warnings=readable)
+    """Return the files that others may write."""
+    return CheckResult(problems=installation.exposed())
 
 
 def check_sandbox(installation: Installation) -> CheckResult:

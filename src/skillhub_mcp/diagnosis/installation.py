@@ -21,7 +21,7 @@ class Installation:
     """The settings with their sources, and the hub and the index that they describe.
 
     `unsearched` returns the places with skills outside the roots, `unknown_names` the misspelt names in rules, tokens
-    and filters, and `exposed` the person's files that others may write, and those that others may read.
+    and filters, and `exposed` the person's files that others may write.
     """
 
     settings: Settings
@@ -30,7 +30,7 @@ class Installation:
     index: IndexWriter
     unsearched: Callable[[Snapshot], Sequence[UnsearchedPlace]]
     unknown_names: Callable[[Snapshot], Sequence[Problem]]
-    exposed: Callable[[], tuple[Sequence[Problem], Sequence[Problem]]]
+    exposed: Callable[[], Sequence[Problem]]
 
     @cached_property
     def view(self) -> View:

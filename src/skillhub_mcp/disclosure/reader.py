@@ -218,4 +218,5 @@ def _reporting_absence(skill: Skill, away: UnavailableRoot | None) -> Iterator[N
     except (SkillUnreadable, SkillFileNotFound) as error:
         if away is None:
             raise
-        raise RootUnavailable(skill.name, path=away.path, reason=away.reason) from error
+        name = os.path.basename(away.path)
+        raise RootUnavailable(skill.name, f"its skills directory {name!r} {away.reason}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,15 +10,7 @@ from typing import Generic, TypeVar
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
-from skillhub_mcp.errors import (
-    CLOSE_TO_OTHERS,
-    PolicyUnreadable,
-    PolicyUnwritable,
-    ReviewsUnreadable,
-    RootsUnreadable,
-    TokensUnreadable,
-    TrustUnreadable,
-)
+from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import CHOICES_FORMAT, NO_CHOICES
 from skillhub_mcp.policy.recorded_roots import NO_RECORD, ROOTS_FORMAT
@@ -36,28 +27,48 @@ _LOCK_SECONDS = 10
 _Stamp = tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Record(Generic[T]):
+    """A kind of file: its name in errors, and how its values are read and written.
+
+    A file that cannot be used is an error with `fix` and, with `until_then`, the consequence.
+    """
+
+    what: str
+    empty: T
+    parse: Callable[[str], T]
+    text: Callable[[T], str]
+    until_then: str = "nothing is loaded"
+    fix: str = "fix or remove it"
+
+    def file(self, path: str, *, required: bool = False, within: str = "") -> PolicyFile[T]:
+        """Return the file at `path`. See `PolicyFile`."""
+        return PolicyFile(path, self, required=required, within=within)
+
+    def change(self, path: str, change: Callable[[T], T]) -> T:
+        """Change the value under a lock and return it.
+
+        Raises PolicyUnreadable, PolicyUnwritable and what `change` raises.
+        """
+        with _locked(path, self.what):
+            before = self.file(path).read()
+            changed = change(self.empty if before is None else before)
+            if changed != before:
+                atomic_write(path, self.text(changed).encode(), mode=0o600)
+        return changed
+
+
 class PolicyFile(Generic[T]):
-    """One file, parsed again when it has changed; `what` names it in errors, and a `required` one must exist.
+    """One file, parsed again when it has changed. A `required` one must exist.
 
     It must not be a link out of the directory `within`; without `within`, others must not be able to write it.
     """
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        what: str,
-        parse: Callable[[str], T],
-        required: bool = False,
-        within: str = "",
-        failure: type[PolicyUnreadable] = PolicyUnreadable,
-    ) -> None:
+    def __init__(self, path: str, record: Record[T], *, required: bool, within: str) -> None:
         self.path = path
-        self._within = within
-        self.what = what
-        self._parse = parse
+        self._record = record
         self._required = required
-        self._failure = failure
+        self._within = within
         self._stamp: _Stamp | None = None
         self._value: T | None = None
 
@@ -67,6 +78,7 @@ class PolicyFile(Generic[T]):
         if stamp is None:
             self._stamp = self._value = None
         elif stamp != self._stamp:
+            self._stamp = None
             self._value = self._read()
             # The stamp was taken before the read, so that a change during it is seen next time.
             self._stamp = stamp
@@ -78,25 +90,25 @@ class PolicyFile(Generic[T]):
         except (FileNotFoundError, NotADirectoryError) as error:
             if self._required or os.path.islink(self.path):
                 # A dangling link may have led to denials: their loss must not permit everything.
-                raise self._failure(self.what, path=self.path, reason="it does not exist") from error
+                raise self._unreadable("it does not exist") from error
             return None
         except OSError as error:
-            raise self._failure(self.what, path=self.path, reason=error.strerror or str(error)) from error
+            raise self._unreadable(error.strerror or str(error)) from error
         if self._within and not is_at_or_below(os.path.realpath(self.path), self._within):
-            raise self._failure(self.what, path=self.path, reason="it is a link out of the project")
+            raise self._unreadable("it is a link out of the project")
         # Mode and owner too: they say whether the file may be used.
         return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode, status.st_uid
 
     def _read(self) -> T:
-        self._stamp = None
         try:
             exposure = changeable_by_others(self.path) if not self._within else None
             if exposure is not None:
-                raise self._failure(self.what, path=exposure.path, reason=exposure.reason, fix=CLOSE_TO_OTHERS)
+                what, fix = self._record.what, CLOSE_TO_OTHERS
+                raise PolicyUnreadable(what, path=exposure.path, reason=exposure.reason, fix=fix)
             with open(os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
                 content = file.read(_MAX_BYTES + 1)
             if len(content) <= _MAX_BYTES:
-                return self._parse(content.decode("utf-8-sig"))
+                return self._record.parse(content.decode("utf-8-sig"))
             reason = f"it is over {_MAX_BYTES:,} bytes"
         except OSError as error:
             reason = error.strerror or str(error)
@@ -104,39 +116,32 @@ class PolicyFile(Generic[T]):
             reason = "it is not UTF-8"
         except ValueError as error:
             reason = str(error)
-        raise self._failure(self.what, path=self.path, reason=reason)
+        raise self._unreadable(reason)
 
-
-@dataclass(frozen=True)
-class Record(Generic[T]):
-    """A file that commands change; `text` returns its content for a value."""
-
-    what: str
-    empty: T
-    parse: Callable[[str], T]
-    text: Callable[[T], str]
-    failure: type[PolicyUnreadable] = PolicyUnreadable
-
-    def file(self, path: str, *, required: bool = False) -> PolicyFile[T]:
-        """Return the file at `path`, which raises `failure` if it cannot be used."""
-        return PolicyFile(path, what=self.what, parse=self.parse, required=required, failure=self.failure)
-
-    def change(self, path: str, change: Callable[[T], T]) -> T:
-        """Change the value under a lock and return it. Raises `failure`, PolicyUnwritable and what `change` raises."""
-        with _locked(path, self.what):
-            before = self.file(path).read()
-            changed = change(self.empty if before is None else before)
-            if changed != before:
-                atomic_write(path, self.text(changed).encode(), mode=0o600)
-        return changed
+    def _unreadable(self, reason: str) -> PolicyUnreadable:
+        record = self._record
+        fix = f"{record.fix}; {record.until_then} until then"
+        return PolicyUnreadable(record.what, path=self.path, reason=reason, fix=fix)
 
 
 _CHOICES = Record("Your choices.json", NO_CHOICES, CHOICES_FORMAT.parse, CHOICES_FORMAT.text)
 _RULES = Record("Your permissions.json", NO_RULES, parse_rules, rules_text)
-_REVIEWS = Record("Your reviews.json", NO_REVIEWS, REVIEWS_FORMAT.parse, REVIEWS_FORMAT.text, ReviewsUnreadable)
-_TOKENS = Record("The file of tokens", Tokens(), parse_tokens, tokens_text, TokensUnreadable)
-_ROOTS = Record("Your roots.json", NO_RECORD, ROOTS_FORMAT.parse, ROOTS_FORMAT.text, RootsUnreadable)
-_TRUST = Record("Your trust.json", NO_AGREEMENT, TRUST_FORMAT.parse, TRUST_FORMAT.text, TrustUnreadable)
+_PROJECT_RULES = replace(_RULES, what="The project's .skillhub/permissions.json")
+_REVIEWS = Record(
+    "Your reviews.json", NO_REVIEWS, REVIEWS_FORMAT.parse, REVIEWS_FORMAT.text, "no finding of the audit is accepted"
+)
+_TOKENS = Record(
+    "The file of tokens",
+    Tokens(),
+    parse_tokens,
+    tokens_text,
+    "every request is refused",
+    "fix it; where it is missing, or you removed it, `skillhub token new NAME` makes a new one",
+)
+_ROOTS = Record(
+    "Your roots.json", NO_RECORD, ROOTS_FORMAT.parse, ROOTS_FORMAT.text, "only the default roots are searched"
+)
+_TRUST = Record("Your trust.json", NO_AGREEMENT, TRUST_FORMAT.parse, TRUST_FORMAT.text, "no project is trusted")
 
 
 rules_file = _RULES.file
@@ -154,7 +159,7 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
 
 def project_rules_file(path: str, *, root: str) -> PolicyFile[Rules]:
     """Return the file of rules of the project at `root`."""
-    return PolicyFile(path, what="The project's .skillhub/permissions.json", parse=parse_rules, within=root)
+    return _PROJECT_RULES.file(path, within=root)
 
 
 def change_rules(
@@ -206,11 +211,7 @@ def _check_writable(path: str, what: str) -> None:
             fix = f"nothing was changed; {exposure.fix}"
             raise PolicyUnwritable(what, path=exposure.path, reason=exposure.reason, fix=fix)
         make_private_directory(directory)
-    except OSError as error:
-        raise _unwritable(error, what, error.filename) from error
-    if os.path.isdir(path):
-        raise _unwritable(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)), what, path)
-    try:
+        # FileLock would wait for a file that it may not create.
         os.close(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
     except OSError as error:
         raise _unwritable(error, what, directory) from error

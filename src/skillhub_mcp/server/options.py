@@ -25,7 +25,7 @@ ErrorStyle = Literal["result", "jsonrpc"]
 class TrustAsking:
     """What the project of a root `brings` now, and recording that its person agrees.
 
-    Both read files. They raise InvalidSetting, TrustUnreadable and PolicyUnwritable, and OSError.
+    Both read files. They raise InvalidSetting, PolicyUnreadable and PolicyUnwritable, and OSError.
     """
 
     brings: Callable[[str], ProjectSkills]

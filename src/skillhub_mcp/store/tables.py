@@ -24,7 +24,6 @@ from skillhub_mcp.errors import (
     InvalidArgument,
     InvalidSetting,
     PublicationDamaged,
-    StorageNotInstalled,
     StorageRefused,
     StorageUnavailable,
 )
@@ -110,7 +109,8 @@ class _Bucket(Target):
             from obstore.exceptions import BaseError
             from obstore.store import from_url
         except ImportError as error:
-            raise StorageNotInstalled(url) from error
+            hint = "install SkillHub with its extra 'storage', or name a directory"
+            raise StorageUnavailable(url, "the package obstore is not installed", hint=hint) from error
         self._obstore, self._failures = obstore, BaseError
         plain = {_PREFIX.sub("", key.lower()): (key.lower(), value) for key, value in options.items()}
         client = {name: value for name, (_, value) in plain.items() if _OF_THE_CLIENT.fullmatch(name)}
@@ -136,7 +136,7 @@ class _Bucket(Target):
 def open_target(target: str, options: Mapping[str, str]) -> Target:
     """Return the storage that `target` names; nothing is read or written yet. `options` are for a bucket.
 
-    Raises InvalidArgument for another kind of target, StorageNotInstalled, and InvalidSetting for `options`.
+    Raises InvalidArgument for another kind of target, StorageUnavailable, and InvalidSetting for `options`.
     """
     if not is_bucket(target):
         found = _SCHEME.match(target)

@@ -20,7 +20,7 @@ from skillhub_mcp.cli.output import (
     print_empty_result,
     print_json,
 )
-from skillhub_mcp.errors import TerminalUnavailable
+from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.hub import MAX_LIMIT, ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.sanitize import in_line
@@ -45,7 +45,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     typed = decode_argument(" ".join(args.typed))
     asking = not (args.list or args.json)
     if asking and not can_ask():
-        raise TerminalUnavailable("stdin or stderr is redirected")
+        hint = "skillhub pick --list WORDS prints the skills that fit, and skillhub search TASK those for a task"
+        raise InvalidArgument("pick", "asks on a terminal, and stdin or stderr is redirected", hint=hint)
     with open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
         listed = [one for one in hub.listed() if args.scope in ("all", _scope(one))]
         empty = None if hub.listed() else hub.why_nothing(for_models=False)

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.errors import TokensUnreadable
+from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.visibility import Visibility
@@ -121,7 +121,7 @@ class HubTokenVerifier(TokenVerifier):
     def _tokens_by_digest(self) -> Mapping[str, Token]:
         try:
             tokens = None if self._file is None else self._file.read()
-        except TokensUnreadable as error:
+        except PolicyUnreadable as error:
             if error.message != self._problem:
                 log.error("%s (%s): none of its tokens is accepted until it is fixed", error.message, error.path)  # noqa: TRY400 - the message is enough
             self._problem = error.message
