@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.hostile_skills import RESULTS, by_pattern, read_table
 
 from skillhub_mcp.auditing.audit import audit_skill
-from skillhub_mcp.auditing.names import NamedSkill, look_alikes
+from skillhub_mcp.auditing.names import look_alikes
 
 # What a look-alike looks like: without them there is nothing to be taken for.
 KNOWN = ("code-review", "commit-helper")
@@ -36,9 +36,8 @@ def ours(directories: Mapping[str, Path]) -> dict[str, str]:
     worst = {}
     for key, directory in directories.items():
         audit = audit_skill(str(directory))
-        others = [NamedSkill(f"/{name}", name, "hub") for name in KNOWN]
-        alike = look_alikes([*others, NamedSkill(audit.path, audit.name, "project")]).get(audit.path, ())
-        found = sorted((*audit.findings, *alike), key=lambda one: one.severity.rank)
+        alike = look_alikes({f"/{name}": name for name in KNOWN} | {audit.path: audit.name})
+        found = sorted((*audit.findings, *alike.get(audit.path, ())), key=lambda one: one.severity.rank)
         worst[key] = found[0].severity.value if found else "none"
     return worst
 

@@ -11,7 +11,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.auditing import audit as audit_module
-from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
+from skillhub_mcp.auditing.kept import KeptAudit, add_audits, read_audits
 from skillhub_mcp.auditing.rules import RULES_VERSION, Risk, found
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import SkillNotFound, SkillWithheld
@@ -97,18 +97,18 @@ def test_findings_are_kept_in_a_private_file(
 def test_a_damaged_or_outdated_file_is_replaced(tmp_path: Path, content: str) -> None:
     path = tmp_path / "audit.json"
     path.write_text(content)
-    file, one = KeptFile(str(path)), KeptAudit("1", "s", (found("secrecy", "a", line=3),))
-    assert file.read() == {}
-    file.add({"/a": one}, most=10)
-    assert KeptFile(str(path)).read() == {"/a": one}
+    one = KeptAudit("1", "s", (found("secrecy", "a", line=3),))
+    assert read_audits(str(path)) == {}
+    add_audits(str(path), {"/a": one})
+    assert read_audits(str(path)) == {"/a": one}
 
 
 def test_two_processes_share_the_file_within_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "audit.json"
     one, other = KeptAudit("1", "s", ()), KeptAudit("2", "s", ())
-    KeptFile(str(path)).add({"/a": one, "/b": one}, most=10)
-    KeptFile(str(path)).add({"/a": other, "/c": one}, most=2)
-    assert KeptFile(str(path)).read() == {"/a": other, "/c": one}
+    add_audits(str(path), {"/a": one, "/b": one})
+    add_audits(str(path), {"/a": other, "/c": one}, most=2)
+    assert read_audits(str(path)) == {"/a": other, "/c": one}
     assert path.stat().st_mode & 0o777 == 0o600
 
 

@@ -9,7 +9,7 @@ import pytest
 from bench.hostile_skills import RESULTS, HostileSkill, by_pattern, read_table
 
 from skillhub_mcp.auditing.audit import SkillAudit, audit_skill
-from skillhub_mcp.auditing.names import NamedSkill, look_alikes
+from skillhub_mcp.auditing.names import look_alikes
 from skillhub_mcp.auditing.rules import Risk
 
 pytestmark = pytest.mark.slow
@@ -20,8 +20,7 @@ KNOWN = ("code-review", "commit-helper")
 def worst(skill: HostileSkill, directory: Path) -> int:
     """Return the rank of the worst finding in a skill, beside two skills that it may imitate."""
     audit = audit_skill(str(skill.write(directory)))
-    others = [NamedSkill(f"/{name}", name, "hub") for name in KNOWN]
-    alike = look_alikes([*others, NamedSkill(audit.path, audit.name, "project")])
+    alike = look_alikes({f"/{name}": name for name in KNOWN} | {audit.path: audit.name})
     findings = (*audit.findings, *alike.get(audit.path, ()))
     return min((one.severity.rank for one in findings), default=len(Risk))
 

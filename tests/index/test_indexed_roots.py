@@ -10,7 +10,7 @@ from tests.search.builders import Desk, WordEmbedder, published_rows
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index import state_file
-from skillhub_mcp.index.indexed_roots import IndexedRoot, is_forgotten, roots_to_forget
+from skillhub_mcp.index.indexed_roots import IndexedRoot, roots_to_forget
 from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.index.writer import SyncDepth
 
@@ -144,10 +144,3 @@ def test_a_root_in_use_is_refused_and_a_typo_gets_suggestions(tmp_path: Path) ->
     # A name prefix is not a parent directory.
     with pytest.raises(InvalidArgument):
         roots_to_forget([str(tmp_path / "proj")], roots)
-
-
-def test_a_directory_is_forgotten_with_its_last_root() -> None:
-    assert is_forgotten("/a/x", ["/a"], ["/b"])
-    assert is_forgotten("/a", ["/a"], ["/b"])
-    assert not is_forgotten("/ab/x", ["/a"], [])
-    assert not is_forgotten("/a/b/x", ["/a"], ["/a/b"])

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.auditing.characters import hidden_characters
-from skillhub_mcp.auditing.citations import described
-from skillhub_mcp.auditing.concealed import LONG_BLOB, MOST_BLOBS, MOST_HIDDEN, addresses_an_agent, blobs, hidden_texts
-from skillhub_mcp.auditing.entries import entry_findings, hidden_in_name, package_findings
+from skillhub_mcp.auditing.concealed import encoded_findings, hidden_findings
+from skillhub_mcp.auditing.entries import entry_findings, package_findings
 from skillhub_mcp.auditing.header import header_findings
 from skillhub_mcp.auditing.matching import matches
 from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files, weight
@@ -46,7 +45,8 @@ def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
     findings: list[AuditFinding] = [_unread(path, reason) for path, reason in files.unread]
     for entry in files.entries:
         findings += entry_findings(entry)
-        findings += hidden_in_name(entry.path)
+        for one in hidden_characters(entry.path, entry.path):
+            findings.append(replace(one, message=f"{one.message}, in the name", line=None))
     if files.document is not None:
         named, in_document = _document(files.document, directory)
         name = named or name
@@ -79,62 +79,16 @@ def text_findings(path: str, text: str) -> Iterator[AuditFinding]:
     audited = AuditText(path, text)
     yield from matches(audited)
     if audited.is_prose:
-        yield from _hidden(audited)
-    yield from _encoded(audited)
-
-
-def _hidden(text: AuditText) -> Iterator[AuditFinding]:
-    for number, one in enumerate(hidden_texts(text.raw)):
-        if number == MOST_HIDDEN:
-            yield found("hidden-comment", f"more than {number:,} hidden texts", path=text.path, severity=Risk.HIGH)
-            break
-        inner = AuditText(text.path, one.text, text.line_at(one.position))
-        if text.fenced[inner.first_line - text.first_line]:
-            # A fenced block shows what it holds.
-            continue
-        worst = min((finding.severity.rank for finding in matches(inner)), default=Risk.LOW.rank)
-        if worst <= Risk.HIGH.rank:
-            severity = Risk.CRITICAL
-        elif addresses_an_agent(inner.prose.text):
-            severity = Risk.HIGH
-        else:
-            continue
-        said = inner.prose.text[:60].strip()
-        yield found(
-            "hidden-comment", f"hidden text: {said!r}", path=text.path, line=inner.first_line, severity=severity
-        )
-
-
-def _encoded(text: AuditText) -> Iterator[AuditFinding]:
-    for number, blob in enumerate(blobs(text.raw)):
-        if number == MOST_BLOBS:
-            yield found("encoded-text", f"more than {number:,} encoded runs", path=text.path, severity=Risk.MEDIUM)
-        line = text.line_at(blob.position)
-        if blob.text:
-            worst = min(matches(AuditText(text.path, blob.text)), key=lambda one: one.severity.rank, default=None)
-            if worst is not None and worst.severity.rank <= Risk.HIGH.rank:
-                message = f"encoded text that says {worst.message} ({worst.rule})"
-                is_described = worst.severity is Risk.CRITICAL and described(text, line - text.first_line)
-                severity = Risk.HIGH if is_described else worst.severity
-                yield found("encoded-text", message, path=text.path, line=line, severity=severity)
-                continue
-        if blob.length >= LONG_BLOB:
-            message = f"{blob.length:,} encoded characters"
-            yield found("encoded-text", message, path=text.path, line=line, severity=Risk.MEDIUM)
+        yield from hidden_findings(audited)
+    yield from encoded_findings(audited)
 
 
 def _document(content: bytes, directory: str) -> tuple[str, list[AuditFinding]]:
-    text, _ = decode(content)
-    if text is None:
-        text = content.decode("utf-8", "replace")
+    """Return the name in a SKILL.md, empty if it cannot be read, and the findings."""
+    document, text = parse(content), decode(content)[0] or content.decode("utf-8", "replace")
     findings = list(text_findings(SKILL_FILE, text))
-    document = parse(content)
-    if document.values is None:
-        return "", findings
     name = os.path.basename(directory)
-    read = read_skill(document, directory=directory, root=directory, directory_name=name, stamp=_NO_STAMP)
-    if read.skill is not None:
-        first_line = 1 + content.count(b"\n") - document.body.count("\n")
-        findings += header_findings(read.skill, document.values, document.lines, document.body, first_line)
-        name = read.skill.name
-    return name, findings
+    skill = read_skill(document, directory=directory, root=directory, directory_name=name, stamp=_NO_STAMP).skill
+    if skill is None:
+        return "", findings
+    return skill.name, [*findings, *header_findings(skill, document, text)]

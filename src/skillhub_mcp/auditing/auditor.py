@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.model import Skill
 
 if TYPE_CHECKING:
-    from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
+    from skillhub_mcp.auditing.kept import KeptAudit
     from skillhub_mcp.auditing.rules import AuditFinding
 
 log = logging.getLogger(__name__)
@@ -24,42 +24,31 @@ log = logging.getLogger(__name__)
 _FIRST_REST_SECONDS = 3.0
 _REST_FACTOR = 4
 _CLOSE_SECONDS = 2.0
-# So many audits of other libraries with the same database are kept.
-_KEPT_OF_OTHERS = 10_000
-# A server that is stopped during a long first audit loses no more than these.
-_MOST_UNSAVED = 500
-
-
-class Acceptance(Protocol):
-    """The accepted findings; equal ones accept the same."""
-
-    def accepted(self, digest: str, /) -> Collection[str]:
-        """Return the ids of the rules whose findings are accepted in a skill of that digest."""
 
 
 class Auditor:
-    """Audits skills and keeps the findings in a file; with `blocks`, critical ones withhold a skill. Thread-safe."""
+    """Audits skills and keeps the findings in a file; with `blocks`, critical ones withhold a skill. Thread-safe.
+
+    `accepted` returns the rules whose findings are accepted, by the digest of a skill.
+    """
 
     def __init__(
         self,
         kept_path: str,
         *,
-        acceptance: Callable[[], Acceptance | None],
+        accepted: Callable[[], Mapping[str, Collection[str]]],
         blocks: bool,
         files_of: FilesOf = own_directory,
     ) -> None:
         self._kept_path = kept_path
-        self._file: KeptFile | None = None
-        self._acceptance = acceptance
+        self._accepted = accepted
         self.blocks = blocks
         self._files_of = files_of
         self._lock = threading.Lock()
-        self._kept: dict[str, KeptAudit] | None = None
         self._digests: dict[tuple[str, str], str] = {}
         self._alike: Mapping[str, tuple[AuditFinding, ...]] = {}
         self._changes = 0
         self._unsaved: dict[str, KeptAudit] = {}
-        self._followed: Sequence[Skill] = ()
         self._waiting: Sequence[Skill] = ()
         # Set if a newer list is waiting, or the hub closes.
         self._wakened = threading.Event()
@@ -68,7 +57,7 @@ class Auditor:
 
     def known(self, skill: Skill) -> tuple[AuditFinding, ...] | None:
         """Return the unaccepted findings for `skill`, the worst first; None if not audited yet. Opens no file of it."""
-        kept = self._all().get(skill.directory)
+        kept = self._kept.get(skill.directory)
         if kept is None or kept.stamp != _stamp(skill):
             return None
         return self._unaccepted(skill, kept)
@@ -78,8 +67,8 @@ class Auditor:
         from skillhub_mcp.auditing.reading import signature
 
         files = self._files_of(skill)
-        now = hashlib.blake2b(signature(files).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        kept = self._all().get(skill.directory)
+        now = signature(files)
+        kept = self._kept.get(skill.directory)
         if kept is None or (kept.stamp, kept.signature) != (_stamp(skill), now):
             kept = self._audit(skill, files, now, kept)
         return self._unaccepted(skill, kept)
@@ -101,7 +90,7 @@ class Auditor:
 
     def changes(self) -> object:
         """Return a value that changes when what is withheld may have changed."""
-        return self._changes, self._acceptance()
+        return self._changes, self._accepted()
 
     def audit_all(self, skills: Iterable[Skill], *, most: int) -> int:
         """Audit at most `most` of the skills without an audit, and return how many are left."""
@@ -129,10 +118,9 @@ class Auditor:
 
     def catch_up(self, skills: Sequence[Skill]) -> None:
         """Audit those of `skills` without an audit, until a newer list is waiting or the hub closes."""
-        from skillhub_mcp.auditing.names import NamedSkill, look_alikes
+        from skillhub_mcp.auditing.names import look_alikes
 
-        named = (NamedSkill(skill.directory, skill.name, skill.root) for skill in skills)
-        self._followed, self._alike = skills, look_alikes(named)
+        self._alike = look_alikes({skill.directory: skill.name for skill in skills})
         for skill in skills:
             if self.known(skill) is not None:
                 continue
@@ -141,15 +129,11 @@ class Auditor:
                 self.look(skill)
             except SkillHubError as error:
                 log.debug("%s is not audited: %s", skill.name, error.message)
-            if len(self._unsaved) >= _MOST_UNSAVED:
-                self._save()
             if self._wakened.wait(0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)):
                 break
         self._save()
 
     def _run(self) -> None:
-        # Read here, so that the first search need not.
-        self._all()
         while True:
             self._wakened.wait()
             self._wakened.clear()
@@ -166,9 +150,8 @@ class Auditor:
             # Its root is missing: it is audited when that is back.
             return KeptAudit("", "", ())
         kept = KeptAudit(_stamp(skill), signature, audit_skill(files).findings)
-        known = self._all()
         with self._lock:
-            known[skill.directory] = kept
+            self._kept[skill.directory] = kept
             self._unsaved[skill.directory] = kept
             # A skill without an earlier audit was not served yet.
             if before is not None and before.findings != kept.findings:
@@ -177,10 +160,10 @@ class Auditor:
 
     def _unaccepted(self, skill: Skill, kept: KeptAudit) -> tuple[AuditFinding, ...]:
         findings = (*kept.findings, *self._alike.get(skill.directory, ()))
-        acceptance = self._acceptance() if findings else None
-        if acceptance is None:
+        accepted = self._accepted() if findings else {}
+        if not accepted:
             return findings
-        rules = acceptance.accepted(self._digest(skill, kept.signature))
+        rules = accepted.get(self._digest(skill, kept.signature), ())
         return tuple(one for one in findings if one.rule not in rules)
 
     def _digest(self, skill: Skill, signature: str) -> str:
@@ -195,23 +178,21 @@ class Auditor:
                 self._digests[key] = ""
         return self._digests[key]
 
-    def _all(self) -> dict[str, KeptAudit]:
-        if self._kept is None:
-            from skillhub_mcp.auditing.kept import KeptFile
+    @cached_property
+    def _kept(self) -> dict[str, KeptAudit]:
+        from skillhub_mcp.auditing.kept import read_audits
 
-            with self._lock:
-                if self._kept is None:
-                    self._file = KeptFile(self._kept_path)
-                    self._kept = self._file.read()
-        return self._kept
+        return read_audits(self._kept_path)
 
     def _save(self) -> None:
         with self._lock:
-            if not self._unsaved or self._file is None:
+            if not self._unsaved:
                 return
+            from skillhub_mcp.auditing.kept import add_audits
+
             unsaved, self._unsaved = self._unsaved, {}
             try:
-                self._file.add(unsaved, most=len(self._followed) + _KEPT_OF_OTHERS)
+                add_audits(self._kept_path, unsaved)
             except OSError as error:
                 log.debug("The findings of the audit are not kept: %s", error)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 
 # Characters that take no room: zero-width, joiners, fillers, the soft hyphen, invisible operators.
@@ -25,7 +26,7 @@ _SELECTOR_RUN = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]{4}")
 _ZERO_WIDTH_RUN = re.compile(f"[{_ZERO_WIDTH}]{{6}}")
 _SPLIT_WORD = re.compile(f"(?<=[A-Za-z])[{_ZERO_WIDTH}]{{1,3}}(?=[A-Za-z])")
 _BIDI_ONE = re.compile(f"[{_BIDI}]")
-_OVERRIDES = "\u202d\u202e"
+_OVERRIDE = re.compile("[\u202d\u202e]")
 
 # A few split words are a writer's habit; so many are a message.
 _SPLIT_WORDS = 3
@@ -71,36 +72,21 @@ def hidden_characters(path: str, text: str) -> Iterator[AuditFinding]:
     if text.isascii() or not _SUSPECT.search(text):
         return
 
-    def line(position: int) -> int:
-        return 1 + text.count("\n", 0, position)
+    def report(rule: str, at: re.Match[str], message: str, severity: Risk | None = None) -> AuditFinding:
+        return found(rule, message, path=path, line=1 + text.count("\n", 0, at.start()), severity=severity)
 
     flagless = _FLAG.sub(lambda flag: " " * len(flag[0]), text)
-    tags = _TAG_RUN.search(flagless)
-    if tags is not None:
+    if tags := _TAG_RUN.search(flagless):
         said = "".join(filter(str.isprintable, (chr(ord(tag) - _FIRST_TAG) for tag in tags[0])))[:_SHOWN]
-        yield found("hidden-tags", f"tag characters that say {said!r}", path=path, line=line(tags.start()))
-    run = _SELECTOR_RUN.search(flagless)
-    if run is not None:
-        yield found("hidden-selectors", "a run of variation selectors", path=path, line=line(run.start()))
-    yield from _zero_width(path, flagless, line)
-    yield from _bidi(path, flagless, line)
-
-
-def _zero_width(path: str, text: str, line: Callable[[int], int]) -> Iterator[AuditFinding]:
-    run = _ZERO_WIDTH_RUN.search(text)
-    split = list(_SPLIT_WORD.finditer(text))
-    if run is not None:
-        yield found("hidden-zero-width", "a run of zero-width characters", path=path, line=line(run.start()))
-    elif split:
+        yield report("hidden-tags", tags, f"tag characters that say {said!r}")
+    if run := _SELECTOR_RUN.search(flagless):
+        yield report("hidden-selectors", run, "a run of variation selectors")
+    if run := _ZERO_WIDTH_RUN.search(flagless):
+        yield report("hidden-zero-width", run, "a run of zero-width characters")
+    elif split := list(_SPLIT_WORD.finditer(flagless)):
         severity = None if len(split) >= _SPLIT_WORDS else Risk.MEDIUM
-        message = f"zero-width characters inside {len(split)} word{'s' if len(split) > 1 else ''}"
-        yield found("hidden-zero-width", message, path=path, line=line(split[0].start()), severity=severity)
-
-
-def _bidi(path: str, text: str, line: Callable[[int], int]) -> Iterator[AuditFinding]:
-    marks = list(_BIDI_ONE.finditer(text))
-    if marks:
-        overrides = any(mark[0] in _OVERRIDES for mark in marks)
-        message = "bidirectional overrides" if overrides else "bidirectional embeddings or isolates"
-        severity = None if overrides else Risk.MEDIUM
-        yield found("hidden-bidi", message, path=path, line=line(marks[0].start()), severity=severity)
+        yield report("hidden-zero-width", split[0], f"characters of no width in {plural(len(split), 'word')}", severity)
+    if override := _OVERRIDE.search(flagless):
+        yield report("hidden-bidi", override, "bidirectional overrides")
+    elif mark := _BIDI_ONE.search(flagless):
+        yield report("hidden-bidi", mark, "bidirectional embeddings or isolates", Risk.MEDIUM)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
 
-# Words after which hidden text addresses an agent, or acts. `audit` adds what the other rules find in it.
+from skillhub_mcp.auditing.citations import described
+from skillhub_mcp.auditing.matching import matches
+from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
+from skillhub_mcp.auditing.text import AuditText
+
+# Words after which hidden text addresses an agent, or acts.
 _ADDRESSES = re.compile(
     r"\b(?:assistant|ai agents?|agents?|llms?|language model|the model|claude|gpt|copilot|chatbot)s?\b ?[:,!]?.{0,60}"
     r"\b(?:must|should|have to|has to|shall|need to|please|always|never|do not|don't|ignore|execute|run|read|send|include|"
@@ -28,95 +30,103 @@ _REFERENCE = re.compile(
 )
 _LONGEST = 4_000
 # No honest page has so many.
-MOST_HIDDEN = 500
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenText:
-    """A text that rendering hides, and where in the whole text it starts."""
-
-    text: str
-    position: int
-
-
-def hidden_texts(text: str) -> Iterator[HiddenText]:
-    """Yield the comments and invisible elements of a Markdown text, each up to 4,000 characters."""
-    at = text.find("<!--")
-    while at >= 0:
-        end = text.find("-->", at + 4)
-        end = len(text) if end < 0 else end
-        yield HiddenText(text[at + 4 : min(end, at + _LONGEST)], at)
-        at = text.find("<!--", end)
-    if "]:" in text:
-        yield from (HiddenText(one[0], one.start()) for one in _REFERENCE.finditer(text))
-    if "<" in text:
-        for opened in _STYLE.finditer(text):
-            end = text.find(f"</{opened[1]}", opened.end(), opened.end() + _LONGEST)
-            if end > 0:
-                yield HiddenText(text[opened.end() : end], opened.start())
-
-
-def addresses_an_agent(prose: str) -> bool:
-    """Whether a folded text speaks to an agent, rather than to a reader or an author."""
-    return _ADDRESSES.search(prose) is not None
-
-
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])")
-_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}")
-_CODES = re.compile(r"(?<![\d.,])(?:[0-9]{2,3}, ?){11,2048}[0-9]{2,3}(?![\d.])")
-# Faster than trying the others at every character of a text that has none.
-_LETTERS = re.compile(r"[A-Za-z0-9+/]+")
-_SHORTEST_BASE64 = 32
-_FEWEST_COMMAS = 11
-_OCTAL = re.compile(r"(?:\\[01]?[0-7]{2}){8,2048}")
-# Beyond so many runs of a kind, the rest is not decoded; `audit` says so.
-MOST_BLOBS = 200
+_MOST_HIDDEN = 500
+# Beyond so many runs of a kind, the rest is not decoded.
+_MOST_RUNS = 200
 _READABLE = 0.92
-LONG_BLOB = 600
+_LONG_RUN = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """An encoded run: its start, its number of characters, and its text, empty if it is not readable."""
-
-    position: int
-    length: int
-    text: str
-
-
-def blobs(text: str) -> Iterator[Blob]:
-    """Yield the first encoded runs of a text, decoded where they are text."""
-    has_run = max(map(len, _LETTERS.findall(text)), default=0) >= _SHORTEST_BASE64
-    escapes = "\\" in text
-    for run in islice(_BASE64.finditer(text) if has_run else (), MOST_BLOBS + 1):
-        if run[0].isalpha() and (run[0].islower() or run[0].isupper()):
-            continue  # a long word or identifier
-        yield Blob(run.start(), len(run[0]), _decoded(_base64, run[0]))
-    for pattern, decode, is_possible in (
-        (_HEX, lambda run: bytes.fromhex(run.replace("\\x", "")), has_run or escapes),
-        (_CODES, lambda run: bytes(map(int, run.split(","))), text.count(",") >= _FEWEST_COMMAS),
-        (_OCTAL, lambda run: bytes(int(code, 8) for code in run.split("\\")[1:]), escapes),
-    ):
-        for run in islice(pattern.finditer(text) if is_possible else (), MOST_BLOBS + 1):
-            said = _decoded(decode, run[0])
-            # Numbers are common: those that do not decode are not reported.
-            if said or pattern is _HEX:
-                yield Blob(run.start(), len(run[0]), said)
-
-
-def _decoded(decode: Callable[[str], bytes], run: str) -> str:
-    try:
-        return _readable(decode(run))
-    except (binascii.Error, ValueError):
-        return ""
-
-
-def _base64(run: str) -> bytes:
+def _from_base64(run: str) -> bytes:
     plain = run.rstrip("=")
     return base64.b64decode(plain + "=" * (-len(plain) % 4))
 
 
-def _readable(content: bytes) -> str:
+_DECODERS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
+    (re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])"), _from_base64),
+    (
+        re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}"),
+        lambda run: bytes.fromhex(run.replace("\\x", "")),
+    ),
+    (
+        re.compile(r"(?<![\d.,])(?:[0-9]{2,3}, ?){11,2048}[0-9]{2,3}(?![\d.])"),
+        lambda run: bytes(map(int, run.split(","))),
+    ),
+    (re.compile(r"(?:\\[01]?[0-7]{2}){8,2048}"), lambda run: bytes(int(code, 8) for code in run.split("\\")[1:])),
+)
+
+
+def hidden_findings(text: AuditText) -> Iterator[AuditFinding]:
+    """Report comments and invisible elements of a Markdown text that act, or address an agent."""
+    for number, (start, content) in enumerate(_hidden_texts(text.raw)):
+        if number == _MOST_HIDDEN:
+            yield found("hidden-comment", f"more than {number:,} hidden texts", path=text.path, severity=Risk.HIGH)
+            break
+        inner = AuditText(text.path, content, text.line_at(start))
+        if text.fenced[inner.first_line - text.first_line]:
+            # A fenced block shows what it holds.
+            continue
+        worst = min((finding.severity.rank for finding in matches(inner)), default=Risk.LOW.rank)
+        if worst <= Risk.HIGH.rank:
+            severity = Risk.CRITICAL
+        elif _ADDRESSES.search(inner.prose.text):
+            severity = Risk.HIGH
+        else:
+            continue
+        message = f"hidden text: {inner.prose.text[:60].strip()!r}"
+        yield found("hidden-comment", message, path=text.path, line=inner.first_line, severity=severity)
+
+
+def _hidden_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the start and the text of each comment and invisible element, each up to 4,000 characters."""
+    at = text.find("<!--")
+    while at >= 0:
+        end = text.find("-->", at + 4)
+        end = len(text) if end < 0 else end
+        yield at, text[at + 4 : min(end, at + _LONGEST)]
+        at = text.find("<!--", end)
+    for reference in _REFERENCE.finditer(text):
+        yield reference.start(), reference[0]
+    for opened in _STYLE.finditer(text):
+        end = text.find(f"</{opened[1]}", opened.end(), opened.end() + _LONGEST)
+        if end > 0:
+            yield opened.start(), text[opened.end() : end]
+
+
+def encoded_findings(text: AuditText) -> Iterator[AuditFinding]:
+    """Report encoded runs that are hostile once decoded, and long ones that cannot be read."""
+    for pattern, decode in _DECODERS:
+        for number, run in enumerate(pattern.finditer(text.raw)):
+            if number == _MOST_RUNS:
+                message = f"more than {number:,} encoded runs"
+                yield found(
+                    "encoded-text", message, path=text.path, line=text.line_at(run.start()), severity=Risk.MEDIUM
+                )
+                break
+            if not (run[0].isalpha() and (run[0].islower() or run[0].isupper())):  # a long word or identifier
+                yield from _run_findings(text, run.start(), run[0], _decoded(decode, run[0]))
+
+
+def _run_findings(text: AuditText, start: int, run: str, said: str) -> Iterator[AuditFinding]:
+    line = text.line_at(start)
+    worst = min(matches(AuditText(text.path, said)), key=lambda one: one.severity.rank, default=None)
+    if worst is not None and worst.severity.rank <= Risk.HIGH.rank:
+        message = f"encoded text that says {worst.message} ({worst.rule})"
+        is_described = worst.severity is Risk.CRITICAL and described(text, line - text.first_line)
+        severity = Risk.HIGH if is_described else worst.severity
+        yield found("encoded-text", message, path=text.path, line=line, severity=severity)
+    # Lists of numbers are common.
+    elif len(run) >= _LONG_RUN and (said or "," not in run):
+        message = f"{len(run):,} encoded characters"
+        yield found("encoded-text", message, path=text.path, line=line, severity=Risk.MEDIUM)
+
+
+def _decoded(decode: Callable[[str], bytes], run: str) -> str:
+    """Return the text of a run, empty if it is not readable."""
+    try:
+        content = decode(run)
+    except ValueError:
+        return ""
     for encoding in ("utf-8", "utf-16-le"):
         try:
             text = content.decode(encoding)

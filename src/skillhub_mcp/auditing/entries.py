@@ -6,10 +6,9 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from skillhub_mcp.auditing.characters import hidden_characters
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 
 
@@ -82,12 +81,6 @@ def entry_findings(entry: SkillEntry) -> Iterator[AuditFinding]:
     if hidden and script and ".github/" not in entry.path:
         severity = Risk.HIGH if entry.executable else None
         yield found("file-hidden", "a script with a hidden name", path=entry.path, severity=severity)
-
-
-def hidden_in_name(path: str) -> Iterator[AuditFinding]:
-    """Report invisible and reordering characters in the name of an entry."""
-    for one in hidden_characters(path, path):
-        yield replace(one, message=f"{one.message}, in the name", line=None)
 
 
 def _bytecode(entry: SkillEntry) -> Iterator[AuditFinding]:

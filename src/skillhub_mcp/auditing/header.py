@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from skillhub_mcp.auditing.characters import LOOK_ALIKES
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
+from skillhub_mcp.skills.frontmatter import Document
 from skillhub_mcp.skills.model import Skill
 
 _LATIN_LETTER = re.compile("[a-z]")
@@ -28,10 +29,9 @@ _NEVER_PINNED = re.compile(
 _TRUE = ("true", "yes", "on", "1")
 
 
-def header_findings(
-    skill: Skill, values: Mapping[str, object], lines: Mapping[str, int], body: str, first_line: int
-) -> Iterator[AuditFinding]:
-    """Report what the frontmatter of `skill` asks for. `lines` are where its keys are, `first_line` the body's."""
+def header_findings(skill: Skill, document: Document, text: str) -> Iterator[AuditFinding]:
+    """Report what the frontmatter of `skill` asks for, whose SKILL.md has this `text`."""
+    values, lines, body = document.values or {}, document.lines, document.body
     yield from _tools(skill, lines.get("allowed-tools"))
     if _LATIN_LETTER.search(skill.name) and any(ord(letter) in LOOK_ALIKES for letter in skill.name):
         yield found("name-look-alike", f"{skill.name!a} mixes letters of two scripts", line=lines.get("name"))
@@ -42,10 +42,9 @@ def header_findings(
     dynamic = _DYNAMIC.search(body)
     if dynamic is not None:
         severity = Risk.HIGH if _NETWORK.search(dynamic[0]) else Risk.LOW
-        line = first_line + body.count("\n", 0, dynamic.start())
-        yield found(
-            "hooks", f"a command that runs on loading: {dynamic[0].strip()[:60]!r}", line=line, severity=severity
-        )
+        line = 1 + text.count("\n") - body.count("\n", dynamic.start())
+        message = f"a command that runs on loading: {dynamic[0].strip()[:60]!r}"
+        yield found("hooks", message, line=line, severity=severity)
     pinned = skill.always_apply or str(values.get("alwaysApply", "")).strip().lower() in _TRUE
     order = (_ORDERS if pinned else _NEVER_PINNED).search(skill.description[:4_096])
     if order is not None:

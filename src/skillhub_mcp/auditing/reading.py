@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 
 from skillhub_mcp.auditing.entries import MEDIA, SCRIPTS, SkillEntry
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
@@ -101,36 +99,36 @@ class _Reader:
 
     def _walk(self) -> Iterator[tuple[str, os.stat_result, str | None]]:
         """Yield the path, the status and a link's target of each entry below the skill that is not a directory."""
-        waiting: deque[tuple[str, ...]] = deque([()])
         left = MAX_ENTRIES
-        while waiting:
-            parts = waiting.popleft()
-            try:
-                with os.scandir(os.path.join(self._directory, *parts)) as listed:
-                    found = sorted(islice(listed, left + 1), key=lambda entry: entry.name)
-            except OSError as error:
-                self._unread.append(("/".join(parts) or ".", error.strerror or type(error).__name__))
-                continue
-            for entry in found:
-                path = "/".join((*parts, entry.name))
+        for place, directories, files in os.walk(self._directory, onerror=self._note):
+            names, directories[:] = sorted((*directories, *files)), []
+            for name in names:
+                entry = os.path.join(place, name)
+                path = self._path_of(entry)
                 left -= 1
                 if left < 0:
                     self._unread.append((path, f"more than {MAX_ENTRIES:,} files"))
                     return
                 try:
-                    status = entry.stat(follow_symlinks=False)
-                    target = os.readlink(entry.path) if entry.is_symlink() else None
+                    status = os.lstat(entry)
+                    target = os.readlink(entry) if stat.S_ISLNK(status.st_mode) else None
                 except OSError as error:
-                    self._unread.append((path, error.strerror or type(error).__name__))
+                    self._note(error)
                     continue
-                if target is not None or not stat.S_ISDIR(status.st_mode):
+                if not stat.S_ISDIR(status.st_mode):
                     yield path, status, target
-                elif entry.name in _PACKAGES:
+                elif name in _PACKAGES:
                     self._unread.append((f"{path}/", "installed packages"))
-                elif len(parts) >= MAX_DEPTH:
+                elif path.count("/") >= MAX_DEPTH:
                     self._unread.append((path, f"more than {MAX_DEPTH} levels deep"))
-                elif entry.name != _GIT:
-                    waiting.append((*parts, entry.name))
+                elif name != _GIT:
+                    directories.append(name)
+
+    def _path_of(self, entry: str) -> str:
+        return os.path.relpath(entry, self._directory).replace(os.sep, "/")
+
+    def _note(self, error: OSError) -> None:
+        self._unread.append((self._path_of(error.filename), error.strerror or type(error).__name__))
 
     def _read(self, path: str) -> bytes | None:
         media = os.path.splitext(path)[1].lower() in MEDIA

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import NamedTuple
 
 # Counts up when a rule or a pattern changes, so that earlier findings are discarded.
 RULES_VERSION = 7
@@ -163,128 +162,86 @@ _SENDS = (
 _LOGIN_SCRIPTS = r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv)"
 
 
-class _Language(NamedTuple):
-    """How a language says "ignore what came before" and "keep it from the user".
-
-    `orders` and `people` are words that a text needs. In the expressions `@` stands for these words, `…` for at most 25
-    characters and `‥` for at most 10.
-    """
-
-    orders: str
-    override: str
-    people: str
-    secrecy: str
-
-
-_LANGUAGES = {
-    "German": _Language(
-        "anweisung|vorgabe|regel|instruktion|befehl",
-        r"\b(?:ignorier\w{0,3}|vergiss|vergessen sie|missachte\w{0,2}|verwirf|überschreibe)\b…\b(?:alle\w{0,2}|bisherige\w?|vorherige\w?|vorige\w?|frühere\w?|obige\w?|andere\w?)\b…@",
-        "nutzer|anwender|niemand",
-        r"\b(?:sag|sage|sagen sie|erzähl\w?|verrate\w?|erwähne\w?|teile?|informiere\w?|zeige?)\b…@…\b(?:nichts|nicht|kein wort|niemals)\b|\bniemandem (?:davon|etwas)"
-        r"|\bohne (?:wissen|kenntnis) de[rs] (?:be)?nutzer|\b(?:vor|gegenüber) (?:dem|der|den) (?:be)?nutzer…(?:verberg|verheimlich|versteck|verschweig|nicht erwähn)",
-    ),
-    "French": _Language(
-        "instruction|consigne|règle|directive",
-        r"\b(?:ignore[zr]?|oublie[zr]?|néglige[zr]?|ne tiens pas compte|ne tenez pas compte|fais abstraction)\b…@\w{0,2}‥(?:précédent|antérieur|ci-dessus|du système|données|reçues)",
-        "utilisateur|personne",
-        r"\b(?:ne|n')\s?(?:le |la |lui |en )?(?:dis|dites|dire|mentionne[zr]?|révèle[zr]?|informe[zr]?|parle[zr]?|préviens|montre[zr]?)\b…(?:pas|rien|jamais)…@"
-        r"|à l'insu de l'utilisateur|sans (?:que l'utilisateur|en informer l'utilisateur|prévenir l'utilisateur)",
-    ),
-    "Spanish": _Language(
-        "instruccion|regla|órdenes|directri|indicacion",
-        r"\b(?:ignora|ignore|ignorar|olvida|olvide|olvidar|descarta|descarte|omite|no sigas)\b…@\w{0,3}‥(?:anterior|previa|de arriba|recibida|del sistema)",
-        "usuario|nadie",
-        r"\bno (?:se )?(?:lo |la |le )?(?:digas|diga|menciones|mencione|reveles|revele|cuentes|cuente|informes|informe|avises|muestres)\b…@"
-        r"|sin que el usuario (?:lo )?(?:sepa|se entere|note)|sin (?:informar|avisar) al usuario",
-    ),
-    "Portuguese": _Language(
-        "instruç|instruco|regra|ordens|diretri|orientaç",
-        r"\b(?:ignore|ignora|ignorar|esqueça|esqueca|esquece|desconsidere|descarte)\b…@\w{0,4}‥(?:anterior|prévia|acima|recebida|do sistema)",
-        "usuário|usuario|utilizador|ninguém",
-        r"\bnão (?:o |a |lhe )?(?:diga|digas|conte|contes|mencione|menciones|revele|informe|avise|mostre|fale)\b…@"
-        r"|sem (?:que o|o conhecimento do) (?:usuário|utilizador)|sem (?:informar|avisar) o (?:usuário|utilizador)",
-    ),
-    "Italian": _Language(
-        "istruzion|regole|ordini|direttiv|indicazion",
-        r"\b(?:ignora|ignorare|ignorate|dimentica|dimenticare|dimenticate|trascura|scarta)\b…@\w{0,2}‥(?:precedent|anterior|sopra|ricevut|di sistema)",
-        "utente|nessuno",
-        r"\bnon (?:lo |la |gli )?(?:dire|dirlo|dica|menzionare|menzionarlo|rivelare|rivelarlo|informare|mostrare|avvisare|parlarne)\b…@"
-        r"|all'insaputa dell'utente|senza (?:che l'utente|informare l'utente|dirlo all'utente)",
-    ),
-    "Dutch": _Language(
-        "instructies|opdrachten|aanwijzingen|regels",
-        r"\b(?:negeer|vergeet|sla over)\b…\b(?:alle|vorige|eerdere|voorgaande|bovenstaande)\b…@",
-        "gebruiker|niemand",
-        r"\b(?:vertel|zeg|meld|noem|verklap|laat)\b…@…\b(?:niets|niet|nooit|hierover)\b|zonder medeweten van de gebruiker|zonder de gebruiker te (?:informeren|vertellen)",
-    ),
-    "Polish": _Language(
-        "instrukcj|poleceni|zasad|wytyczn",
-        r"\b(?:zignoruj|ignoruj|zapomnij|pomiń|odrzuć)\b…(?:poprzedni|wcześniejsz|powyższ|dotychczasow)\w{0,3}…@",
-        "użytkownik|nikomu",
-        r"\bnie (?:mów|wspominaj|informuj|ujawniaj|pokazuj|zdradzaj)\b…@|bez wiedzy użytkownika",
-    ),
-    "Turkish": _Language(
-        "talimat|kural|yönerge",
-        r"(?:önceki|yukarıdaki|eski|tüm)…@\w{0,8}‥(?:unut|yok say|görmezden gel|dikkate alma)",
-        "kullanıcı",
-        r"@\w{0,6}…(?:bahsetme|söyleme|haber verme|gösterme|bildirme)|kullanıcının haberi olmadan",
-    ),
-    "Russian": _Language(
-        "инструкци|указани|правил|команд",
-        r"(?:игнориру|проигнориру|забуд|отбрось|не обращай внимания на|пренебрег)\w{0,4}…(?:предыдущ|прежн|прошл|выше|ранее|предшествующ|все)\w{0,5}…@",
-        "пользовател|никому",
-        r"(?:не|ничего не|никогда не) (?:говори|сообщай|упоминай|рассказывай|показывай|раскрывай|информируй)\w{0,4}…@"
-        r"|без ведома пользователя|незаметно для пользователя|(?:скрой|скрывай|утаи)\w{0,3}…от пользователя",
-    ),
-    "Ukrainian": _Language(
-        "інструкці|вказівк|правил",
-        r"(?:ігноруй|проігноруй|забудь|відкинь)\w{0,4}…(?:попередн|усі|всі|вище)\w{0,4}…@",
-        "користувач|нікому",
-        r"(?:не|нічого не) (?:кажи|повідомляй|згадуй|розповідай|показуй)\w{0,4}…@",
-    ),
-    "Chinese": _Language(
-        "指令|指示|规则|規則|提示|说明|要求",
-        r"(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|抛弃|丢弃|覆盖)‥(?:之前|以前|先前|此前|以上|上面|上述|前面|所有|一切|系统)‥@",
-        "用户|用戶|使用者|任何人",
-        r"(?:不要|别|勿|不得|切勿|不能|請勿|请勿)‥(?:告诉|告訴|告知|提及|透露|通知|提醒|向)‥@|(?:不要|别|勿)(?:让|讓)@.{0,3}(?:知道|发现|發現|察觉|看到|得知)"
-        r"|(?:对|對|向)@‥(?:隐瞒|隱瞞|保密|隐藏)|(?:瞒着|背着|瞞著)(?:用户|用戶)|在(?:用户|用戶|使用者)不知情",
-    ),
-    "Japanese": _Language(
-        "指示|命令|ルール|プロンプト|指令",
-        r"(?:これまで|以前|前|上記|上|すべて|全て|先|システム)‥@‥(?:無視|忘れ|破棄|従わな|上書き)",
-        "ユーザ|利用者|誰に",
-        r"@ー?(?:に|には|にも)?‥(?:言わない|伝えない|知らせない|話さない|見せない|報告しない|教えない|明かさない|秘密|知られ|気づかれ)",
-    ),
-    "Korean": _Language(
-        "지시|명령|규칙|프롬프트|지침",
-        r"(?:이전|앞|지금까지|위|모든|기존|시스템)‥@‥(?:무시|잊|따르지|버리|폐기)",
-        "사용자|아무에게",
-        r"@(?:에게|한테|에게도)?‥(?:말하지|알리지|언급하지|보여주지|밝히지|보고하지|모르게|비밀)",
-    ),
-    "Arabic": _Language(
-        "تعليمات|الأوامر|القواعد",
-        r"(?:تجاهل|انس|انسَ|اهمل|أهمل)‥@…(?:السابقة|أعلاه|سابقة)",
-        "المستخدم|أحد",
-        r"(?:لا تخبر|لا تذكر|لا تقل|دون علم|دون إخبار)…@",
-    ),
-    "Hindi": _Language(
-        "निर्देश|आदेश|नियम",
-        r"(?:पिछले|पहले|ऊपर|सभी)…@…(?:अनदेखा|भूल|नज़रअंदाज़|नजरअंदाज)",
-        "उपयोगकर्ता|यूज़र",
-        r"@‥(?:मत बता|न बता|मत कह|जानकारी के बिना)",
-    ),
-}
-
-
-def _pattern(needs: str, expression: str) -> Pattern:
+def _phrase(needs: str, expression: str) -> Pattern:
+    """Return a pattern in which `@` stands for the words that a text needs, `…` and `‥` for at most 25 and 10 characters."""
     written = expression.replace("…", ".{0,25}").replace("‥", ".{0,10}")
     return _prose(needs, written.replace("@", f"(?:{needs})"))
 
 
-LANGUAGES = ("English", *_LANGUAGES)
-_OVERRIDES = tuple(_pattern(one.orders, one.override) for one in _LANGUAGES.values())
-_SECRECIES = tuple(_pattern(one.people, one.secrecy) for one in _LANGUAGES.values())
+# "Ignore what came before"
+_OVERRIDES = {
+    "German": _phrase("anweisung|vorgabe|regel|instruktion|befehl",
+        r"\b(?:ignorier\w{0,3}|vergiss|vergessen sie|missachte\w{0,2}|verwirf|überschreibe)\b…\b(?:alle\w{0,2}|bisherige\w?|vorherige\w?|vorige\w?|frühere\w?|obige\w?|andere\w?)\b…@"),
+    "French": _phrase("instruction|consigne|règle|directive",
+        r"\b(?:ignore[zr]?|oublie[zr]?|néglige[zr]?|ne tiens pas compte|ne tenez pas compte|fais abstraction)\b…@\w{0,2}‥(?:précédent|antérieur|ci-dessus|du système|données|reçues)"),
+    "Spanish": _phrase("instruccion|regla|órdenes|directri|indicacion",
+        r"\b(?:ignora|ignore|ignorar|olvida|olvide|olvidar|descarta|descarte|omite|no sigas)\b…@\w{0,3}‥(?:anterior|previa|de arriba|recibida|del sistema)"),
+    "Portuguese": _phrase("instruç|instruco|regra|ordens|diretri|orientaç",
+        r"\b(?:ignore|ignora|ignorar|esqueça|esqueca|esquece|desconsidere|descarte)\b…@\w{0,4}‥(?:anterior|prévia|acima|recebida|do sistema)"),
+    "Italian": _phrase("istruzion|regole|ordini|direttiv|indicazion",
+        r"\b(?:ignora|ignorare|ignorate|dimentica|dimenticare|dimenticate|trascura|scarta)\b…@\w{0,2}‥(?:precedent|anterior|sopra|ricevut|di sistema)"),
+    "Dutch": _phrase("instructies|opdrachten|aanwijzingen|regels",
+        r"\b(?:negeer|vergeet|sla over)\b…\b(?:alle|vorige|eerdere|voorgaande|bovenstaande)\b…@"),
+    "Polish": _phrase("instrukcj|poleceni|zasad|wytyczn",
+        r"\b(?:zignoruj|ignoruj|zapomnij|pomiń|odrzuć)\b…(?:poprzedni|wcześniejsz|powyższ|dotychczasow)\w{0,3}…@"),
+    "Turkish": _phrase("talimat|kural|yönerge",
+        r"(?:önceki|yukarıdaki|eski|tüm)…@\w{0,8}‥(?:unut|yok say|görmezden gel|dikkate alma)"),
+    "Russian": _phrase("инструкци|указани|правил|команд",
+        r"(?:игнориру|проигнориру|забуд|отбрось|не обращай внимания на|пренебрег)\w{0,4}…(?:предыдущ|прежн|прошл|выше|ранее|предшествующ|все)\w{0,5}…@"),
+    "Ukrainian": _phrase("інструкці|вказівк|правил",
+        r"(?:ігноруй|проігноруй|забудь|відкинь)\w{0,4}…(?:попередн|усі|всі|вище)\w{0,4}…@"),
+    "Chinese": _phrase("指令|指示|规则|規則|提示|说明|要求",
+        r"(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|抛弃|丢弃|覆盖)‥(?:之前|以前|先前|此前|以上|上面|上述|前面|所有|一切|系统)‥@"),
+    "Japanese": _phrase("指示|命令|ルール|プロンプト|指令",
+        r"(?:これまで|以前|前|上記|上|すべて|全て|先|システム)‥@‥(?:無視|忘れ|破棄|従わな|上書き)"),
+    "Korean": _phrase("지시|명령|규칙|프롬프트|지침",
+        r"(?:이전|앞|지금까지|위|모든|기존|시스템)‥@‥(?:무시|잊|따르지|버리|폐기)"),
+    "Arabic": _phrase("تعليمات|الأوامر|القواعد",
+        r"(?:تجاهل|انس|انسَ|اهمل|أهمل)‥@…(?:السابقة|أعلاه|سابقة)"),
+    "Hindi": _phrase("निर्देश|आदेश|नियम",
+        r"(?:पिछले|पहले|ऊपर|सभी)…@…(?:अनदेखा|भूल|नज़रअंदाज़|नजरअंदाज)"),
+}
+# "Keep it from the user"
+_SECRECIES = {
+    "German": _phrase("nutzer|anwender|niemand",
+        r"\b(?:sag|sage|sagen sie|erzähl\w?|verrate\w?|erwähne\w?|teile?|informiere\w?|zeige?)\b…@…\b(?:nichts|nicht|kein wort|niemals)\b|\bniemandem (?:davon|etwas)"
+        r"|\bohne (?:wissen|kenntnis) de[rs] (?:be)?nutzer|\b(?:vor|gegenüber) (?:dem|der|den) (?:be)?nutzer…(?:verberg|verheimlich|versteck|verschweig|nicht erwähn)"),
+    "French": _phrase("utilisateur|personne",
+        r"\b(?:ne|n')\s?(?:le |la |lui |en )?(?:dis|dites|dire|mentionne[zr]?|révèle[zr]?|informe[zr]?|parle[zr]?|préviens|montre[zr]?)\b…(?:pas|rien|jamais)…@"
+        r"|à l'insu de l'utilisateur|sans (?:que l'utilisateur|en informer l'utilisateur|prévenir l'utilisateur)"),
+    "Spanish": _phrase("usuario|nadie",
+        r"\bno (?:se )?(?:lo |la |le )?(?:digas|diga|menciones|mencione|reveles|revele|cuentes|cuente|informes|informe|avises|muestres)\b…@"
+        r"|sin que el usuario (?:lo )?(?:sepa|se entere|note)|sin (?:informar|avisar) al usuario"),
+    "Portuguese": _phrase("usuário|usuario|utilizador|ninguém",
+        r"\bnão (?:o |a |lhe )?(?:diga|digas|conte|contes|mencione|menciones|revele|informe|avise|mostre|fale)\b…@"
+        r"|sem (?:que o|o conhecimento do) (?:usuário|utilizador)|sem (?:informar|avisar) o (?:usuário|utilizador)"),
+    "Italian": _phrase("utente|nessuno",
+        r"\bnon (?:lo |la |gli )?(?:dire|dirlo|dica|menzionare|menzionarlo|rivelare|rivelarlo|informare|mostrare|avvisare|parlarne)\b…@"
+        r"|all'insaputa dell'utente|senza (?:che l'utente|informare l'utente|dirlo all'utente)"),
+    "Dutch": _phrase("gebruiker|niemand",
+        r"\b(?:vertel|zeg|meld|noem|verklap|laat)\b…@…\b(?:niets|niet|nooit|hierover)\b|zonder medeweten van de gebruiker|zonder de gebruiker te (?:informeren|vertellen)"),
+    "Polish": _phrase("użytkownik|nikomu",
+        r"\bnie (?:mów|wspominaj|informuj|ujawniaj|pokazuj|zdradzaj)\b…@|bez wiedzy użytkownika"),
+    "Turkish": _phrase("kullanıcı",
+        r"@\w{0,6}…(?:bahsetme|söyleme|haber verme|gösterme|bildirme)|kullanıcının haberi olmadan"),
+    "Russian": _phrase("пользовател|никому",
+        r"(?:не|ничего не|никогда не) (?:говори|сообщай|упоминай|рассказывай|показывай|раскрывай|информируй)\w{0,4}…@"
+        r"|без ведома пользователя|незаметно для пользователя|(?:скрой|скрывай|утаи)\w{0,3}…от пользователя"),
+    "Ukrainian": _phrase("користувач|нікому",
+        r"(?:не|нічого не) (?:кажи|повідомляй|згадуй|розповідай|показуй)\w{0,4}…@"),
+    "Chinese": _phrase("用户|用戶|使用者|任何人",
+        r"(?:不要|别|勿|不得|切勿|不能|請勿|请勿)‥(?:告诉|告訴|告知|提及|透露|通知|提醒|向)‥@|(?:不要|别|勿)(?:让|讓)@.{0,3}(?:知道|发现|發現|察觉|看到|得知)"
+        r"|(?:对|對|向)@‥(?:隐瞒|隱瞞|保密|隐藏)|(?:瞒着|背着|瞞著)(?:用户|用戶)|在(?:用户|用戶|使用者)不知情"),
+    "Japanese": _phrase("ユーザ|利用者|誰に",
+        r"@ー?(?:に|には|にも)?‥(?:言わない|伝えない|知らせない|話さない|見せない|報告しない|教えない|明かさない|秘密|知られ|気づかれ)"),
+    "Korean": _phrase("사용자|아무에게",
+        r"@(?:에게|한테|에게도)?‥(?:말하지|알리지|언급하지|보여주지|밝히지|보고하지|모르게|비밀)"),
+    "Arabic": _phrase("المستخدم|أحد",
+        r"(?:لا تخبر|لا تذكر|لا تقل|دون علم|دون إخبار)…@"),
+    "Hindi": _phrase("उपयोगकर्ता|यूज़र",
+        r"@‥(?:मत बता|न बता|मत कह|जानकारी के बिना)"),
+}
+LANGUAGES = ("English", *_OVERRIDES)
 
 _TABLE = (
     # Text that is not seen
@@ -318,7 +275,7 @@ _TABLE = (
         _prose("new instructions|real instructions|actual instructions|true instructions|only this document",
             r"\byour (?:new|real|actual|true) (?:instructions|task|goal|objective|purpose)\b.{0,40}\b(?:are|is|precedence|below|follow)|\bonly this (?:document|text|file|skill) counts",
             _HIGH),
-        *_OVERRIDES),
+        *_OVERRIDES.values()),
     _rule("override-safety", _CRITICAL, "a demand to drop safety rules or refusals", _REMOVE, _TOXIC,
         _prose("no longer bound|not bound by|without restriction|no restrictions|unrestricted|jailbr",
             r"\byou(?:'re| are)? (?:now |are )?(?:no longer|not) (?:bound|restricted|limited|constrained) by\b"
@@ -368,7 +325,7 @@ _TABLE = (
         _prose("silently|quietly|covertly|secretly|stealthily",
             rf"\b(?:silently|quietly|covertly|secretly|stealthily) (?:{_SENT}|collect|run|execute|read|fetch|download|install|record)\b"
             r"(?:[^.]|\.(?! )){0,60}(?:https?://|server|host|remote|secret|token|key|credential|password|conversation|workspace|user'?s? (?:data|files?)|env\b|\.env|~/|to the (?:webhook|endpoint))"),
-        *_SECRECIES),
+        *_SECRECIES.values()),
     _rule("pinned-imperative", _HIGH,
         "a description that gives orders, above all of a skill that is always applied",
         "describe what the skill does and when to use it", "MCP tool poisoning, Invariant Labs, 2025",

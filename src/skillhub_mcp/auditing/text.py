@@ -15,7 +15,6 @@ from skillhub_mcp.auditing.characters import LOOK_ALIKES, without_invisible
 from skillhub_mcp.skills.model import SKILL_FILE
 
 _MARKUP = str.maketrans(dict.fromkeys('*_`#>"“”«»„~|', " ") | {"’": "'", "‘": "'"})
-_CONTINUED = re.compile(r"\\\r?\n")
 _PROSE = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".html", ".htm"))
 _LATIN_LETTER = re.compile("[a-z]")
 
@@ -81,21 +80,16 @@ class AuditText:
         return self.first_line + self.raw.count("\n", 0, position)
 
     @cached_property
-    def _lines(self) -> str:
-        joined = _CONTINUED.sub(" \v", self.raw)
-        return joined.lower() if joined.isascii() else "\n".join(map(_fold, joined.split("\n")))
+    def _lower(self) -> str:
+        return self.raw.lower() if self.raw.isascii() else "\n".join(map(_fold, self.lines))
 
     def _folded(self, tidy: Callable[[str], str], between: str) -> Folded:
-        lines = [" ".join(line.split()) for line in tidy(self._lines).split("\n")]
-        starts = tuple(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
-        return Folded(between.join(lines), self._with_continued(starts), self.first_line)
-
-    def _with_continued(self, starts: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the starts with one more for each line that was joined to the one before."""
-        if not _CONTINUED.search(self.raw):
-            return starts
-        joined = [line.count("\v") for line in _CONTINUED.sub(" \v", self.raw).split("\n")]
-        return tuple(start for start, more in zip(starts, joined, strict=True) for _ in range(more + 1))
+        folded: list[str] = []
+        for line in tidy(self._lower).split("\n"):
+            words = " ".join(line.split())
+            folded.append(f"{words[:-1].rstrip()} " if words.endswith("\\") else words + between)
+        starts = tuple(accumulate(map(len, folded[:-1]), initial=0))
+        return Folded("".join(folded), starts, self.first_line)
 
 
 def _fold(line: str) -> str:

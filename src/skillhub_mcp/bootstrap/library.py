@@ -40,6 +40,7 @@ from skillhub_mcp.policy.files import (
 )
 from skillhub_mcp.policy.project_trust import RULES_FILE, project_digest
 from skillhub_mcp.policy.recorded_roots import NO_RECORD
+from skillhub_mcp.policy.reviews import NO_REVIEWS
 from skillhub_mcp.policy.rules import ListedRule, PermissionRule
 from skillhub_mcp.policy.tool_actions import Action, rule_tool
 from skillhub_mcp.policy.trust import TrustMode
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues, Present
     from skillhub_mcp.disclosure.project_skills import ProjectSkills
     from skillhub_mcp.locks.lock_verifier import LockVerifier
-    from skillhub_mcp.policy.reviews import Reviews
     from skillhub_mcp.skills.places import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.registry import Registry
 
@@ -279,15 +279,15 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
 
     reviews = reviews_file(reviews_path())
 
-    def acceptance() -> Reviews | None:
+    def accepted() -> dict[str, frozenset[str]]:
         # Without readable reviews nothing is accepted; `skillhub audit` reports the reason.
         with suppress(PolicyUnreadable):
-            found = reviews.read()
-            return found if found and found.by_digest else None
-        return None
+            found = reviews.read() or NO_REVIEWS
+            return {digest: review.rules for digest, review in found.by_digest.items()}
+        return {}
 
     blocks = settings.policy.audit == "block"
-    return Auditor(beside_index(settings, KEPT_FILE), acceptance=acceptance, blocks=blocks, files_of=files_of)
+    return Auditor(beside_index(settings, KEPT_FILE), accepted=accepted, blocks=blocks, files_of=files_of)
 
 
 def rule_files(project_root: str) -> RuleFiles:

@@ -109,10 +109,3 @@ def _is_there(path: str) -> bool:
         return bool(os.listdir(path))
     except OSError:
         return False
-
-
-def is_forgotten(directory: str, forgotten: Iterable[str], staying: Iterable[str]) -> bool:
-    """Whether a directory lies in one of the roots that are forgotten and in none of those that stay."""
-    return any(is_at_or_below(directory, root) for root in forgotten) and not any(
-        is_at_or_below(directory, root) for root in staying
-    )

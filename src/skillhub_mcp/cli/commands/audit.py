@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
-from skillhub_mcp.auditing.names import NamedSkill, look_alikes, one_letter_apart
+from skillhub_mcp.auditing.names import look_alikes, one_letter_apart
 from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Risk, found
 from skillhub_mcp.bootstrap.library import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
@@ -107,10 +107,10 @@ def _audit(
     # Names are compared among the audited skills and those of the hub.
     roots = roots_of(settings)
     sources = {root.path: root.source.value for root in roots}
-    of_hub = {one.directory: (one.name, sources.get(one.root, "")) for one in walk_roots(roots).found}
-    named = [NamedSkill(path, one.name, of_hub.get(path, ("", path))[1]) for path, one in audits.items() if one.name]
-    named += [NamedSkill(path, *one) for path, one in of_hub.items() if path not in audits]
-    alike, near, reviews = look_alikes(named), one_letter_apart(named), _reviews()
+    of_hub = walk_roots(roots).found
+    names = {one.directory: one.name for one in of_hub} | {path: one.name for path, one in audits.items() if one.name}
+    origins = {path: path for path in names} | {one.directory: sources.get(one.root, "") for one in of_hub}
+    alike, near, reviews = look_alikes(names), one_letter_apart(names, origins), _reviews()
     shown, accepted = [], {}
     for path, audit in audits.items():
         every = ordered((*audit.findings, *alike.get(path, ()), *near.get(path, ())))

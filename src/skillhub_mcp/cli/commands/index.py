@@ -6,12 +6,10 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import index_writer
-from skillhub_mcp.bootstrap.library import beside_index
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
@@ -19,7 +17,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json, print_js
 from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
-from skillhub_mcp.index.indexed_roots import indexed_roots, is_forgotten, roots_to_forget
+from skillhub_mcp.index.indexed_roots import indexed_roots, roots_to_forget
 from skillhub_mcp.index.views import View
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.settings import Settings, settings_of
@@ -127,7 +125,7 @@ def _index_sentence(view: View) -> str:
 def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> int:
     """Drop what the index has of some roots, and print which; of none, print those that could be dropped.
 
-    Raises InvalidArgument for a root in use, or of no such name, and IndexUnavailable, also for a replica.
+    Raises InvalidArgument for a root in use, or of no such name, and IndexUnavailable for a replica.
     """
     if settings.replica.read_only:
         raise IndexUnavailable(
@@ -139,19 +137,7 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
     chosen = roots_to_forget(typed, roots)
     forgotten = bool(chosen) and not dry_run
     if forgotten:
-        from skillhub_mcp.auditing.kept import KEPT_FILE, KeptFile
-
-        names, staying = [one.path for one in chosen], [one.path for one in roots if one not in chosen]
-        # The caches beside the index go first: if this is stopped in between, the roots can still be forgotten.
-        try:
-            audits = KeptFile(beside_index(settings, KEPT_FILE))
-            audits.forget(partial(is_forgotten, forgotten=names, staying=staying))
-        except OSError as error:
-            raise IndexUnavailable(
-                f"The caches beside the index at {settings.index.db_path} cannot be written: {error.strerror or error}",
-                hint="free space or grant access there",
-            ) from error
-        writer.forget(names)
+        writer.forget([one.path for one in chosen])
     reported = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     if as_json:
         return print_json({"forgotten": forgotten, "roots": [one.as_json() for one in reported]})
