@@ -90,8 +90,8 @@ def test_findings_are_kept_in_a_private_file(
         "",
         "{",
         "[]",
-        '{"format": 4, "rules": 0, "skills": {}}',
-        f'{{"format": 4, "rules": {RULES_VERSION}, "skills": [1]}}',
+        '{"rules": 0, "skills": {}}',
+        f'{{"rules": {RULES_VERSION}, "skills": [1]}}',
     ],
 )
 def test_a_damaged_or_outdated_file_is_replaced(tmp_path: Path, content: str) -> None:

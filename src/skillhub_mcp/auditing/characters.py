@@ -85,7 +85,7 @@ def hidden_characters(path: str, text: str) -> Iterator[AuditFinding]:
         yield report("hidden-zero-width", run, "a run of zero-width characters")
     elif split := list(_SPLIT_WORD.finditer(flagless)):
         severity = None if len(split) >= _SPLIT_WORDS else Risk.MEDIUM
-        yield report("hidden-zero-width", split[0], f"characters of no width in {plural(len(split), 'word')}", severity)
+        yield report("hidden-zero-width", split[0], f"zero-width characters in {plural(len(split), 'word')}", severity)
     if override := _OVERRIDE.search(flagless):
         yield report("hidden-bidi", override, "bidirectional overrides")
     elif mark := _BIDI_ONE.search(flagless):

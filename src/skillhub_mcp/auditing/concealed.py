@@ -37,13 +37,11 @@ _READABLE = 0.92
 _LONG_RUN = 600
 
 
-def _from_base64(run: str) -> bytes:
-    plain = run.rstrip("=")
-    return base64.b64decode(plain + "=" * (-len(plain) % 4))
-
-
 _DECODERS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
-    (re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])"), _from_base64),
+    (
+        re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])"),
+        lambda run: base64.b64decode(f"{run}=="),
+    ),
     (
         re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){24,4096}(?![0-9A-Fa-f])|(?:\\x[0-9A-Fa-f]{2}){12,2048}"),
         lambda run: bytes.fromhex(run.replace("\\x", "")),

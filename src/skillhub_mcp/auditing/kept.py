@@ -14,7 +14,6 @@ from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.auditing.rules import RULES_VERSION, AuditFinding
 
 KEPT_FILE = "audit.json"
-_FORMAT = 4
 _MAX_BYTES = 256 * 1024 * 1024
 # Other libraries may use the same database.
 _MAX_SKILLS = 50_000
@@ -31,7 +30,6 @@ class KeptAudit:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    format: int
     rules: int
     skills: dict[str, KeptAudit]
 
@@ -47,7 +45,7 @@ def read_audits(path: str) -> dict[str, KeptAudit]:
     except (OSError, ValueError):
         # The skills are audited again, and the next write replaces the file.
         return {}
-    return content.skills if (content.format, content.rules) == (_FORMAT, RULES_VERSION) else {}
+    return content.skills if content.rules == RULES_VERSION else {}
 
 
 def add_audits(path: str, audits: Mapping[str, KeptAudit], *, most: int = _MAX_SKILLS) -> None:
@@ -58,4 +56,4 @@ def add_audits(path: str, audits: Mapping[str, KeptAudit], *, most: int = _MAX_S
     kept = {directory: one for directory, one in read_audits(path).items() if directory not in audits} | dict(audits)
     newest = dict(islice(kept.items(), max(0, len(kept) - most), None))
     make_private_directory(os.path.dirname(path))
-    atomic_write(path, _CONTENT.dump_json(_Content(_FORMAT, RULES_VERSION, newest)), mode=0o600)
+    atomic_write(path, _CONTENT.dump_json(_Content(RULES_VERSION, newest)), mode=0o600)

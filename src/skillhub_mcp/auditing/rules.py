@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-# Counts up when a rule or a pattern changes, so that earlier findings are discarded.
-RULES_VERSION = 7
+# Counts up when a rule, a pattern or the form of a finding changes, so that earlier findings are discarded.
+RULES_VERSION = 8
 
 
 class Risk(str, Enum):
@@ -97,11 +97,9 @@ _CRITICAL, _HIGH, _MEDIUM, _LOW = Risk
 _WILD = "arXiv:2602.06547"
 _TOXIC = "arXiv:2605.28588"
 _HAVOC = "ClawHavoc campaign, January 2026"
-_TROJAN = "Trojan Source, CVE-2021-42574"
 _TAGS = "ASCII smuggling, Embrace The Red, 2024"
 _INDIRECT = "OWASP LLM01:2025"
 _TAXONOMY = "arXiv:2604.02837"
-_VULNERABLE = "arXiv:2601.10338"
 _ATTACK = "MITRE ATT&CK"
 _REMOVE = "remove it, or ask the author what it is for"
 
@@ -252,7 +250,7 @@ _TABLE = (
         "remove them: 'skillhub show' prints them as escapes", _TAGS),
     _rule("hidden-bidi", _HIGH,
         "bidirectional controls, which show text in another order than a model reads it",
-        "remove them: 'skillhub show' prints them as escapes", _TROJAN),
+        "remove them: 'skillhub show' prints them as escapes", "Trojan Source, CVE-2021-42574"),
     _rule("hidden-comment", _CRITICAL,
         "instructions or commands in a comment, or in text styled to be invisible",
         "write instructions for the agent as visible text, or remove them", _INDIRECT),
@@ -414,10 +412,7 @@ _TABLE = (
             r"\bsecurity (?:find-(?:generic|internet)-password\b[^\n]{0,40}-\w{0,2}w|dump-keychain)|\bsecret-tool (?:lookup|search --all)|\bvaultcmd /listcreds"
             r"|\b(?:env|printenv|set) ?\| ?(?:grep|egrep|rg|awk)[^\n]{0,40}(?:key|token|secret|pass)"
             r"|(?:169\.254\.169\.254|metadata\.google\.internal)[^\n]{0,60}(?:iam|security-credentials|token)",
-            _HIGH),
-        _code("os.environ.items|process.env)",
-            r"\bin os\.environ\.items\(\)|object\.entries\(process\.env\)|json\.stringify\(process\.env\)", _HIGH,
-            also=r"\bprint\(|console\.log|\.write\(|logging\.", within=120)),
+            _HIGH)),
     _rule("wallet-access", _HIGH, "wallets, recovery phrases or payment addresses", _REMOVE, _HAVOC,
         _prose("seed phrase|recovery phrase|mnemonic|wallet|address",
             r"\b(?:ask|request|prompt|collect|get|read|store|send|enter|paste|provide)\w{0,4}\b.{0,50}\b(?:seed phrase|recovery phrase|mnemonic phrase|mnemonic words|wallet'?s? private key|secret recovery)\b"
@@ -431,7 +426,7 @@ _TABLE = (
             _HIGH, r"stratum|minerd -|\bxmrig[\w.]{0,8} -|coinhive[.\w]{0,20}\(")),
     _rule("exfiltration", _CRITICAL,
         "data that is sent out: the conversation, the environment, files; or a service made to catch such data",
-        "remove it, or say in the description what is sent where, and why", _VULNERABLE,
+        "remove it, or say in the description what is sent where, and why", "arXiv:2601.10338",
         _prose("conversation|chat|transcript|system prompt|context|session|message", rf"\b{_SENT}\b.{{0,40}}\b{_TALK}\b.{{0,60}}{_URL}"),
         _prose("secret|credential|password|.env|api key|private key|token|environment variables|ssh",
             rf"\b{_SENT}\b.{{0,50}}(?:\bsecrets?\b|\bcredentials?\b|\bpasswords?\b|\.env\b|\bapi keys?\b|\bprivate keys?\b|\btokens?\b|\benvironment variables\b|ssh keys?|\.ssh\b).{{0,50}}"
@@ -468,8 +463,6 @@ _TABLE = (
         _command("nslookup|dig |host |ping ",
             r"(?<!-)\b(?:nslookup|dig|host|ping -c \d{1,2}) [\"']?(?:\+short )?(?:\$\(|`|\$\{?\w{1,24}\}?\.)[^\n]{0,120}",
             also=r"base64|xxd|od -|hex|cat |whoami|~/|\$part|\$chunk|\$data", within=200),
-        _command("gethostbyname|getaddrinfo|resolve(", r"(?:gethostbyname|getaddrinfo|resolve)\([^\n]{0,40}(?:\+|f[\"']|format)[^\n]{0,60}",
-            also=r"b64encode|hexlify|\.hex\(\)|b32encode", within=400),
         _command("tar |zip ", r"\b(?:tar|zip) [^\n]{0,100}(?:~/|\$home|/home/|\.config|documents)[^\n]{0,120}", also=_SENDS, within=240)),
     # What stays, and what it changes
     _rule("reverse-shell", _CRITICAL, "a shell that is opened to another machine", _REMOVE, f"{_ATTACK} T1059",
