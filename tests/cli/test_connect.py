@@ -341,10 +341,7 @@ def test_all_connects_every_installed_client_despite_failures(
 def test_a_project_needs_the_command_on_path(skillhub: Skillhub, home: Path, tmp_path: Path) -> None:
     done = skillhub("connect", "cursor", "--scope", "project", "--yes", "--cwd", tmp_path)
     assert done.code == 1
-    assert (
-        f"It does not start: skillhub-mcp is not found by its name: put {Path(str(own_command())).parent} on"
-        in done.out
-    )
+    assert "It does not start: skillhub-mcp is in no directory of its PATH" in done.out
 
 
 def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
@@ -364,8 +361,8 @@ def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home:
         ["cursor", "connected", "~/.cursor/mcp.json"],
         ["codex", "installed", "~/.codex/config.toml"],
     ]
-    assert lines[3] == ["kiro", "unreadable", "~/.kiro/settings/mcp.json"]
-    assert "\n~/.kiro/settings/mcp.json cannot be read as Kiro's file: Expecting property name" in done.out
+    assert lines[3][:2] == ["kiro", "unreadable"]
+    assert lines[3][2].startswith("~/.kiro/settings/mcp.json: Expecting property name")
     assert lines[4] == ["droid", "taken", "~/.factory/mcp.json (by something else)"]
     assert "`skillhub connect --all` connects those that are installed" in done.err
     rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}

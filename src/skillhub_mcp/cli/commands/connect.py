@@ -31,7 +31,7 @@ from skillhub_mcp.clients.probe import Probed, environment_of, probe
 from skillhub_mcp.clients.registered import registered_files
 from skillhub_mcp.clients.secrets import has_credentials, looks_secret, masked
 from skillhub_mcp.clients.table import CLIENTS, LINKED, client_named, signs_of
-from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command, own_command
+from skillhub_mcp.diagnosis.installed_command import COMMAND, is_passing, lasting_command
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
 from skillhub_mcp.execution.runner import RunLimits, run_command
@@ -112,21 +112,23 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Connect or disconnect. Fails if a file was left alone, or its server does not answer. Raises InvalidArgument."""
     _refuse_options(args, options)
     project = project_of(settings_of(options)).root
-    machine, scope = Machine(this_system(), dict(os.environ), expand_home("~"), project), ClientScope(args.scope)
+    machine, args.scope = Machine(this_system(), dict(os.environ), expand_home("~"), project), ClientScope(args.scope)
     connections = Connections(machine)
     named = (client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name)
     clients = tuple({client.name: client for client in named}.values())
     if args.command == "disconnect":
-        return _report(_disconnect(clients, scope, connections, machine, args), args, {})
+        return _report(_disconnect(clients, connections, args), args, {})
     if args.list:
         return _list(connections, machine, args)
     if args.link is not None:
         return _print_link(args)
-    server = _server_of(args, scope)
-    clients = clients or _installed(args, machine, scope)
+    server = _server_of(args)
+    clients = clients or _installed(args, machine)
     if args.printing:
-        return _print_entries(clients, scope, server, connections, args)
-    outcomes = _connect(clients, scope, server, connections, machine, args)
+        return _print_entries(clients, server, connections, args)
+    outcomes = _connect(clients, server, connections, args)
+    if not args.dry_run:
+        outcomes = _started(outcomes, machine)
     starts = any(one.probed and one.probed.answers and isinstance(one.plan.server, StdioServer) for one in outcomes)
     if args.json:
         return _report(outcomes, args, _offer_found(args) if starts else {})
@@ -155,15 +157,10 @@ def _refuse_choice_of_skills(option: str) -> None:
 
 
 def _connect(
-    clients: Sequence[Client],
-    scope: ClientScope,
-    server: Server,
-    connections: Connections,
-    machine: Machine,
-    args: argparse.Namespace,
+    clients: Sequence[Client], server: Server, connections: Connections, args: argparse.Namespace
 ) -> list[Outcome]:
-    """Connect the clients, and start what they would. Raises InvalidArgument about the only one."""
-    if isinstance(server, StdioServer) and scope is ClientScope.USER and is_passing(server.command):
+    """Connect the clients. Raises InvalidArgument about the only one."""
+    if isinstance(server, StdioServer) and args.scope is ClientScope.USER and is_passing(server.command):
         print_note(
             f"warning: {server.command} is in a cache, which may be emptied at any time",
             "  `uv tool install .` in a checkout installs it where it stays",
@@ -171,11 +168,11 @@ def _connect(
     plans: list[Plan] = []
     left_alone: list[Outcome] = []
     for client in clients:
-        wanted = in_workspace(client, scope, server)
+        wanted = in_workspace(client, args.scope, server)
         try:
             plan = connections.plan(
                 client,
-                scope,
+                args.scope,
                 wanted,
                 name=args.name,
                 registrar=_registrar_of(client),
@@ -186,18 +183,15 @@ def _connect(
         except ClientFileRefused as error:
             # Pasting under a taken name would replace its entry.
             text = "" if error.name_taken else whole_file(client, wanted, name=args.name)
-            left_alone.append(_refused(client, scope, error, text))
+            left_alone.append(_refused(client, args.scope, error, text))
         except InvalidArgument as error:
             if len(clients) == 1:
                 raise
-            left_alone.append(_refused(client, scope, error))
-    outcomes = [*_settle(plans, connections, machine, args), *left_alone]
-    return outcomes if args.dry_run else _started(outcomes, machine)
+            left_alone.append(_refused(client, args.scope, error))
+    return [*_settle(plans, connections, args), *left_alone]
 
 
-def _disconnect(
-    clients: Sequence[Client], scope: ClientScope, connections: Connections, machine: Machine, args: argparse.Namespace
-) -> list[Outcome]:
+def _disconnect(clients: Sequence[Client], connections: Connections, args: argparse.Namespace) -> list[Outcome]:
     """Disconnect the clients. Raises InvalidArgument for none."""
     if not clients and not args.all:
         raise InvalidArgument("CLIENT", "is required", hint="`skillhub connect --list` says which are connected")
@@ -205,25 +199,23 @@ def _disconnect(
     left_alone: list[Outcome] = []
     for client in clients or CLIENTS:
         try:
-            found = [one for one in connections.found(client, scope, name=args.name) if one.is_ours]
+            found = [one for one in connections.found(client, args.scope, name=args.name) if one.is_ours]
             if not (clients or found):
                 continue
-            plan = connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client))
+            plan = connections.plan_removal(client, args.scope, name=args.name, registrar=_registrar_of(client))
             others = [disconnecting_command(one) for one in found if one.name != args.name]
             if others and not isinstance(plan, FileChange | Registration | ToPaste):
                 plan = replace(plan, hint=f"`{others[0]}` disconnects it")
             plans.append(plan)
         except ClientFileRefused as error:
             # With --all, SkillHub never wrote to an unreadable file.
-            left_alone += [_refused(client, scope, error)] if clients else []
+            left_alone += [_refused(client, args.scope, error)] if clients else []
     if not plans and not left_alone:
         raise InvalidArgument("--all", "finds no client that is connected", hint="`skillhub connect --list`")
-    return [*_settle(plans, connections, machine, args), *left_alone]
+    return [*_settle(plans, connections, args), *left_alone]
 
 
-def _settle(
-    plans: Sequence[Plan], connections: Connections, machine: Machine, args: argparse.Namespace
-) -> list[Outcome]:
+def _settle(plans: Sequence[Plan], connections: Connections, args: argparse.Namespace) -> list[Outcome]:
     """Show the changes, ask, and carry them out. Raises InvalidArgument if there is no terminal to ask on."""
     plans = _each_file_once(plans)
     changes = [plan for plan in plans if isinstance(plan, FileChange | Registration)]
@@ -237,7 +229,7 @@ def _settle(
             raise InvalidArgument("--yes", reason, hint="--dry-run shows what it changes")
         if not confirm("Change this?" if len(changes) == 1 else f"Change these {len(changes)}?", default=True):
             return [_outcome(plan, "declined") for plan in plans]
-    return [_carried_out(plan, connections, machine) for plan in plans]
+    return [_carried_out(plan, connections) for plan in plans]
 
 
 def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
@@ -260,22 +252,22 @@ def _difference(change: FileChange | Registration) -> str:
     return masked("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, after, lineterm="")))
 
 
-def _carried_out(plan: Plan, connections: Connections, machine: Machine) -> Outcome:
+def _carried_out(plan: Plan, connections: Connections) -> Outcome:
     try:
         if isinstance(plan, FileChange):
             connections.carry_out(plan)
         elif isinstance(plan, Registration):
-            _register(plan, machine)
+            _register(plan)
             connections.note_registration(plan)
     except SkillHubError as error:
         return _refused(plan.client, plan.scope, error)
     return _outcome(plan, plan.kind.value if isinstance(plan, FileChange | Registration) else "")
 
 
-def _register(plan: Registration, machine: Machine) -> None:
+def _register(plan: Registration) -> None:
     """Run the commands of the client's own program. Raises ClientFileRefused for one that fails."""
     for command in plan.commands:
-        done = run_command(command, cwd=Path(machine.home), limits=_REGISTRAR_LIMITS, environment=machine.environment)
+        done = run_command(command, cwd=Path.home(), limits=_REGISTRAR_LIMITS, environment=os.environ)
         if done.exit_code != 0 or done.timeout:
             said = " ".join((done.stderr or done.stdout).split())[:400] or f"exit code {done.exit_code}"
             raise ClientFileRefused(plan.path, f"`{shlex.join(command[:3])}` failed: {said}")
@@ -300,18 +292,12 @@ def _started(outcomes: Sequence[Outcome], machine: Machine) -> list[Outcome]:
     for one in outcomes:
         server = one.plan.server
         if server is not None and not one.plan.is_off and one.outcome != "declined" and repr(server) not in probes:
-            probes[repr(server)] = _probe(server, one.plan.scope, machine)
+            # A program started from a desktop uses the user's file, one started in this shell the project's.
+            is_user = one.plan.scope is ClientScope.USER
+            environment = environment_of(server, machine, from_desktop=is_user)
+            cwd = machine.home if is_user else machine.project
+            probes[repr(server)] = probe(server, environment=environment, cwd=cwd)
     return [replace(one, probed=None if one.plan.is_off else probes.get(repr(one.plan.server))) for one in outcomes]
-
-
-def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
-    """Start a server with the desktop's environment for a user's file, else with this shell's."""
-    own, is_user = own_command(), scope is ClientScope.USER
-    by_name = isinstance(server, StdioServer) and server.command == COMMAND
-    if by_name and own is not None and shutil.which(COMMAND) is None:
-        return Probed(failure=f"{COMMAND} is not found by its name: put {os.path.dirname(own)} on PATH")
-    environment = environment_of(server, machine, from_desktop=is_user)
-    return probe(server, environment=environment, cwd=machine.home if is_user else machine.project)
 
 
 def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, more: Mapping[str, object]) -> int:
@@ -361,7 +347,7 @@ def _answer(probed: Probed, server: Server | None) -> str:
     return f"{'It is reached' if by_address else 'It starts'}: SkillHub {probed.version} answers with {tools}."
 
 
-def _installed(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
+def _installed(args: argparse.Namespace, machine: Machine) -> tuple[Client, ...]:
     """Return the clients that are installed here. Raises InvalidArgument for none, and without --all."""
     found = {client.name: signs for client in CLIENTS if (signs := signs_of(client, machine))}
     hint = "`skillhub connect --list` lists the clients"
@@ -370,9 +356,9 @@ def _installed(args: argparse.Namespace, machine: Machine, scope: ClientScope) -
             hint = f"`skillhub connect {' '.join(found)}` connects those that are installed here, and so does --all"
         raise InvalidArgument("CLIENT", "is required", hint=hint)
     here = [client for client in CLIENTS if client.name in found]
-    able = [client for client in here if scope is ClientScope.USER or client.files(scope, machine)]
+    able = [client for client in here if args.scope is ClientScope.USER or client.files(args.scope, machine)]
     if not able:
-        raise InvalidArgument("--all", f"finds no client here that has a file of the {scope.value}", hint=hint)
+        raise InvalidArgument("--all", f"finds no client here that has a file of the {args.scope.value}", hint=hint)
     if not args.json:
         for client in able:
             print_note(f"{client.title} is installed: {shown_path(found[client.name][0])}")
@@ -385,15 +371,15 @@ def _registrar_of(client: Client) -> str | None:
 
 
 def _print_entries(
-    clients: Sequence[Client], scope: ClientScope, server: Server, connections: Connections, args: argparse.Namespace
+    clients: Sequence[Client], server: Server, connections: Connections, args: argparse.Namespace
 ) -> int:
     entries = []
     for client in clients:
-        path = connections.path_of(client, scope)
+        path = connections.path_of(client, args.scope)
         if path is None and not client.is_printed:
-            raise no_file_of(client, scope)
+            raise no_file_of(client, args.scope)
         where = client.where or shown_path(path or "")
-        text = whole_file(client, in_workspace(client, scope, server), name=args.name)
+        text = whole_file(client, in_workspace(client, args.scope, server), name=args.name)
         entries.append({"client": client.name, "where": where, "text": text})
         if not args.json:
             print_note(f"{client.title}: {where}")
@@ -459,10 +445,6 @@ def _list(connections: Connections, machine: Machine, args: argparse.Namespace) 
         table = [(str(row["client"]), (state, "dim"), text) for row in near for state, text in _states(row)]
         print_table(("client", "state", "file"), table)
         print_text("")
-    for file in files:
-        if file.refusal:
-            print_line(f"{shown_path(file.path)} cannot be read as {file.client.title}'s file: {file.refusal}")
-            print_text("")
     if others := ", ".join(str(row["client"]) for row in rows if row not in near):
         print_text(f"not found here: {others}")
     which = "--all` connects those that are installed" if near else "CLIENT` connects one anyway"
@@ -473,7 +455,7 @@ def _list(connections: Connections, machine: Machine, args: argparse.Namespace) 
 def _states(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each state of a client, with a path or place."""
     for problem in row["problems"]:
-        yield "unreadable", shown_path(problem["path"])
+        yield "unreadable", f"{shown_path(problem['path'])}: {problem['reason']}"
     for one in row["connections"]:
         named = f" as {one['name']}" if one["name"] != DEFAULT_NAME else ""
         state = "taken" if not one["is_skillhub"] else "off" if one["is_off"] else "connected"
@@ -484,11 +466,11 @@ def _states(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _print_link(args: argparse.Namespace) -> int:
     """Print the link. Raises InvalidArgument for options without meaning for a link."""
-    if args.clients or args.all or args.scope != "user":
+    if args.clients or args.all or args.scope is ClientScope.PROJECT:
         hint = f"skillhub connect --link {args.link}"
         raise InvalidArgument("--link", "takes no CLIENT, --all and --scope", hint=hint)
     client = client_named(args.link)
-    link = install_link(client, _server_of(args, ClientScope.USER), name=args.name)
+    link = install_link(client, _server_of(args), name=args.name)
     if args.json:
         print_json({"client": client.name, "name": args.name, "link": link})
     else:
@@ -497,7 +479,7 @@ def _print_link(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _server_of(args: argparse.Namespace, scope: ClientScope) -> Server:
+def _server_of(args: argparse.Namespace) -> Server:
     """Return the server that the options describe. Raises InvalidArgument, also for a secret.
 
     Desktop programs lack the shell's PATH, so a user's file gets an absolute path; a project's file is shared.
@@ -507,7 +489,7 @@ def _server_of(args: argparse.Namespace, scope: ClientScope) -> Server:
         reason = "takes the name of a variable, and only with --http"
         raise InvalidArgument("--token-variable", reason, hint="the token itself is never written to a file")
     if args.http is None:
-        command = lasting_command() if scope is ClientScope.USER else (COMMAND,)
+        command = lasting_command() if args.scope is ClientScope.USER else (COMMAND,)
         return StdioServer(command[0], command[1:], values, variables)
     if args.env:
         raise InvalidArgument("--env", "is for a server that the client starts", hint="remove --env or --http")
