@@ -303,7 +303,7 @@ def test_skipped_entries_of_a_source_fit_on_a_screen(source: Path, skillhub: Ski
     for more in ("--list", "--dry-run"):
         lines = skillhub("add", "./source", more).err.splitlines()
         assert max(map(len, lines)) < 500
-        assert "left out: 480 more; --json has all" in lines
+        assert "  … and 480 more; --json lists them all" in lines
         assert len(lines) < 30
     assert len(skillhub("add", "./source", "--list", "--json").json["left_out"]) == 500
 

@@ -102,5 +102,5 @@ def test_the_last_lines_are_the_commands_for_what_is_here(
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     if place:
         write_skill("one", root=tmp_path / "me" / place)
-    first, *_, last = next_steps({})
-    assert (first.command, first.what, last.command) == (command, what, "skillhub connect --all")
+    first, *_, (last, _) = next_steps({}).items()
+    assert (first, last) == ((command, what), "skillhub connect --all")

@@ -36,7 +36,6 @@ class Parser(argparse.ArgumentParser):
         self.arguments: list[argparse.Action] = []
         self.runs_alone = False
         self._chooser: Any = None
-        self._argv: Sequence[str] = ()
         super().__init__(**options, allow_abbrev=False)
 
     def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
@@ -56,7 +55,6 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Return the parsed arguments. Raises InvalidArgument, and SystemExit after printing `--help`."""
-        self._argv = argv
         args, unknown = self.parse_known_args(argv)
         command = self.subcommands.get(args.command)
         if command is not None and command.subcommands:
@@ -97,11 +95,6 @@ class Parser(argparse.ArgumentParser):
             reason = "requires a value" if reason.startswith("expected ") else reason
             raise InvalidArgument(argument, reason, hint=self._help)
         typed = str(ast.literal_eval(choice["typed"]))
-        if argument == COMMAND:
-            for word in self._argv[: self._argv.index(typed)]:
-                # The word may be the value of an option that was mistyped.
-                if word.startswith("--") and word.partition("=")[0] not in self.option_names():
-                    self.refuse(word)
         if argument in (COMMAND, ACTION):
             self.refuse_command(typed)
         choices = re.findall(r"[\w-]+", choice["choices"])

@@ -14,7 +14,7 @@ from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import did_you_mean
 from skillhub_mcp.cli.console import confirm, one_line, print_line, print_note
 from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, finding_json, print_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, finding_json, first_lines, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
@@ -188,12 +188,11 @@ def _signed(one: Proposal) -> str:
 def _warnings(one: Proposal, near: Neighbours) -> Iterator[str]:
     for problem in one.look.problems[:_SHOWN]:
         yield f"specification ({problem.rule}): {problem.message}"
-    reported = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
-    for finding in reported[:_SHOWN]:
+    findings = []
+    for finding in (finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK):
         accepted = ", accepted" if one.entry.ours and finding.rule in dict(one.entry.ours.findings) else ""
-        yield f"{finding.severity.value}{accepted} ({finding.rule}, {finding.place}): {finding.message}"
-    if len(reported) > _SHOWN:
-        yield f"and {len(reported) - _SHOWN:,} more findings; --json lists them all"
+        findings.append(f"{finding.severity.value}{accepted} ({finding.rule}, {finding.place}): {finding.message}")
+    yield from first_lines(findings, _SHOWN)
     yield from one.notes
     yield from (f"{shown_path(path)} has a skill of that name, too" for path in near.same_name)
     if near.alike:
@@ -204,17 +203,11 @@ def _changes(one: Proposal) -> Iterator[str]:
     """Yield the files that change, and the difference of the SKILL.md."""
     found = one.changes
     kinds = {"+": found.added, "-": found.removed, "~": found.changed}
-    rows = [f"{sign} {path}" for sign, paths in kinds.items() for path in paths]
-    yield from rows[:_SHOWN_FILES]
-    if len(rows) > _SHOWN_FILES:
-        yield f"… and {len(rows) - _SHOWN_FILES:,} more files; --json lists them all"
+    yield from first_lines([f"{sign} {path}" for sign, paths in kinds.items() for path in paths], _SHOWN_FILES)
     for paths, what in ((one.kept, "edited here, and kept"), (one.lost, "edited here, and replaced")):
         if paths:
             yield f"{what}: {_some(paths)}"
-    difference = document_difference(one)
-    yield from (f"  {line}" for line in difference[:_SHOWN_LINES])
-    if len(difference) > _SHOWN_LINES:
-        yield f"  … and {len(difference) - _SHOWN_LINES:,} more lines"
+    yield from first_lines([f"  {line}" for line in document_difference(one)], _SHOWN_LINES)
 
 
 def document_difference(one: Proposal) -> list[str]:

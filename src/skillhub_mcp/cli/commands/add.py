@@ -21,7 +21,7 @@ from skillhub_mcp.cli.library_place import (
     place_of,
     refresh_index,
 )
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, first_lines, print_json
 from skillhub_mcp.environment import shown_path
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, Candidates, candidates, chosen
@@ -187,10 +187,8 @@ def _left_out(found: Candidates) -> list[dict[str, str]]:
 
 def _note_left_out(left_out: Sequence[Mapping[str, str]]) -> None:
     """Note what a source offers and cannot be installed; its author controls length and number."""
-    for one in left_out[:_MOST_LEFT_OUT]:
-        print_note(f"left out: {shortened(' '.join(one.values()), _SHOWN_CHARACTERS)}")
-    if len(left_out) > _MOST_LEFT_OUT:
-        print_note(f"left out: {len(left_out) - _MOST_LEFT_OUT:,} more; --json has all")
+    lines = [f"left out: {shortened(' '.join(one.values()), _SHOWN_CHARACTERS)}" for one in left_out]
+    print_note(*first_lines(lines, _MOST_LEFT_OUT))
 
 
 def _restore(args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace) -> int:

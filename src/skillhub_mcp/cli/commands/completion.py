@@ -85,25 +85,20 @@ def script(shell: str, root: Parser) -> str:
             action.help = ""
         elif action.dest in SKILLS.get(command, ()):
             action.help = "skill"
-            _complete_by(action, skills)
+            action.complete = skills
         elif words is not None:
             action.choices = words
         elif action.metavar in _PATHS and action.help is not argparse.SUPPRESS:
-            _complete_by(action, getattr(shtab, _PATHS[str(action.metavar)]))
+            action.complete = getattr(shtab, _PATHS[str(action.metavar)])
     return str(shtab.complete(root, shell, preamble=_PREAMBLES[shell]))
 
 
-def _arguments(parser: Parser, command: str) -> Iterator[tuple[str, argparse.Action]]:
-    """Yield the arguments and options of each command."""
+def _arguments(parser: Parser, command: str) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments and options of each command. shtab reads `complete`, which argparse does not have."""
     for action in parser.arguments:
         yield command, action
     for name, subparser in parser.subcommands.items():
         yield from _arguments(subparser, f"{command} {name}".strip())
-
-
-def _complete_by(action: Any, how: Mapping[str, Any]) -> None:
-    """Tell shtab how to complete a value: it looks for an attribute that argparse does not have."""
-    action.complete = how
 
 
 def fixed_words(commands: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:

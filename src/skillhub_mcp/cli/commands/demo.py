@@ -67,13 +67,6 @@ class DemoStep(NamedTuple):
     tokens: int
 
 
-class NextStep(NamedTuple):
-    """A command, and what it does here."""
-
-    command: str
-    what: str
-
-
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     parser.add_argument("task", nargs="*", metavar="WORD", help=f"task (default: {DEFAULT_TASK})")
@@ -96,8 +89,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     upfront, tokens, after = sum(map(estimate_tokens, texts)), sum(step.tokens for step in steps), next_steps(options)
     if args.json:
         costs = {"skills": len(skills), "upfront_tokens": upfront, "tokens": tokens}
-        rows, following = [step._asdict() for step in steps], [one._asdict() for one in after]
-        print_json({"task": task, "steps": rows, **costs, "next": following})
+        following = [{"command": command, "what": what} for command, what in after.items()]
+        print_json({"task": task, "steps": [step._asdict() for step in steps], **costs, "next": following})
     else:
         _print(task, steps)
         print_text(f"\nThe agent read about {tokens:,} tokens.")
@@ -107,36 +100,29 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_line(("━" * filled, "green"), ("━" * (_BAR - filled), "dim"), f" {share:.0%}")
         print_line("")
         print_line(("Next, on this machine", "bold"))
-        width = max(len(one.command) for one in after)
-        for one in after:
-            print_line("  ", (f"{one.command:<{width}}", "cyan"), f"   {one.what}")
+        width = max(map(len, after))
+        for command, what in after.items():
+            print_line("  ", (f"{command:<{width}}", "cyan"), f"   {what}")
     return EXIT_OK if any(step.call.startswith("load_skill") for step in steps) else EXIT_FAILED
 
 
-def next_steps(options: Mapping[str, str]) -> list[NextStep]:
-    """Return the commands to type next on this machine: for skills, and for a client. Raises InvalidSetting."""
+def next_steps(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the commands to type next on this machine, with what each does here. Raises InvalidSetting."""
     settings = settings_of({name: value for name, value in options.items() if name == "SKILLHUB_CWD"})
     own, found = found_skills(settings)
-    program = _program()
     if found:
-        skills = plural(sum(one.skills for one in found), "skill")
-        steps = [NextStep(f"{program} roots add --all", f"serves the {skills} found here")]
+        steps = {"roots add --all": f"serves the {plural(sum(one.skills for one in found), 'skill')} found here"}
     elif own:
-        steps = [NextStep(f"{program} pick", f"searches your {plural(own, 'skill')}")]
+        steps = {"pick": f"searches your {plural(own, 'skill')}"}
     else:
-        steps = [
-            NextStep(f"{program} add SOURCE", "installs skills of a directory, a repository or a site"),
-            NextStep(f"{program} new my-first-skill", "writes a skill of yours"),
-        ]
-    return [*steps, NextStep(f"{program} connect --all", "lets the clients that are installed use them")]
-
-
-def _program() -> str:
-    """Return the program as it works in this shell: by its path unless PATH finds it."""
-    called = sys.argv[0]
-    if shutil.which("skillhub") or os.path.basename(called) != "skillhub" or not os.path.isfile(called):
-        return "skillhub"
-    return min(called, os.path.relpath(called), key=len)
+        steps = {"add SOURCE": "installs skills of a directory, a repository or a site"}
+        steps["new my-first-skill"] = "writes a skill of yours"
+    steps["connect --all"] = "lets the clients that are installed use them"
+    # A program that PATH does not find is called by its path.
+    called, program = sys.argv[0], "skillhub"
+    if not shutil.which(program) and os.path.basename(called) == program and os.path.isfile(called):
+        program = min(called, os.path.relpath(called), key=len)
+    return {f"{program} {words}": what for words, what in steps.items()}
 
 
 async def _walk(task: str, environment: dict[str, str]) -> list[DemoStep]:
