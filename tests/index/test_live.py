@@ -545,7 +545,9 @@ def test_a_skill_written_during_indexing_is_listed_at_once(
         assert [skill.name for skill in live.snapshot().skills] == ["one"]
         write_skill("two", "About walruses.")
         assert [skill.name for skill in live.snapshot(fresh=True).skills] == ["one", "two"]
-        assert not live.is_ready()
+        view = live.peek()
+        assert view is not None
+        assert view.index is None
     live.sync()
     assert found(live, "walruses") == ["one", "two"]
 

@@ -73,7 +73,6 @@ def test_the_first_caller_waits_for_skills_and_index(provided: Provided) -> None
     assert provided.views.peek() is None
     assert [skill.name for skill in provided.views.snapshot().skills] == ["Odd Name", "walrus"]
     assert found(provided.views, "walrus") == ["walrus"]
-    assert provided.views.is_ready()
     view = provided.views.peek()
     assert view is not None
     assert view.problem is None

@@ -147,9 +147,6 @@ class LiveView(ViewSource):
         self._look(depth, only=only, requested=True, waiting=waiting)
         return self._required()
 
-    def is_ready(self) -> bool:
-        return not self._background or self._is_settled()
-
     def _is_settled(self) -> bool:
         view = self._view if self._next_roots is None else None
         return self._closed or (self._failure is not None if view is None else view.is_settled)

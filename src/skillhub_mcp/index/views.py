@@ -88,10 +88,6 @@ class ViewSource(ABC):
         return self._view
 
     @abstractmethod
-    def is_ready(self) -> bool:
-        """Whether a search would be answered, or fail, without waiting for the first index."""
-
-    @abstractmethod
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         """Return the present skills; this waits for no index. Raises IndexUnavailable.
 

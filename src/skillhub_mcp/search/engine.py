@@ -200,14 +200,6 @@ class SearchEngine:
             raise InvalidArgument("the task", "has no letter and no digit")
         return self._on_index(lambda snapshot, index: self._stand(asked, policy, snapshot, index, directory))
 
-    def has_terms(self, query: str) -> bool:
-        """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
-        return bool(tokens(normalise_query(query)))
-
-    def is_ready_for(self, query: str) -> bool:
-        """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
-        return self._live.is_ready() or not self.has_terms(query)
-
     def _on_index(self, use: Callable[[Snapshot, SearchIndex], T]) -> T:
         """Return what `use` makes of the present view; if its index fails, once more of another one."""
         view, index = self._live.view()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastmcp.server.auth import AccessToken
 from fastmcp.server.dependencies import get_access_token
+from pydantic import Field
 
 from skillhub_mcp.policy.visibility import Visibility
 
@@ -13,25 +12,23 @@ from skillhub_mcp.policy.visibility import Visibility
 NAMELESS = "anonymous"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The bearer of an accepted token: a name, the filter of skills if the token has one, whether they may run."""
+class CallerToken(AccessToken):
+    """An accepted token, without the secret: its bearer, the filter of skills if it has one, whether they may run.
 
+    The `client_id` distinguishes callers, also two of one name with tokens of other kinds.
+    """
+
+    token: str = ""
+    scopes: list[str] = Field(default_factory=list)
     name: str
     visibility: Visibility | None = None
     may_run: bool = False
 
 
-class CallerToken(AccessToken):
-    """An accepted token with its bearer. It does not hold the secret itself."""
-
-    caller: Caller
-
-
-def current_caller() -> Caller | None:
+def current_caller() -> CallerToken | None:
     """Return the caller; None where no token is required, over stdio, and in threads that serve no request."""
     token = get_access_token()
-    return token.caller if isinstance(token, CallerToken) else None
+    return token if isinstance(token, CallerToken) else None
 
 
 def caller_name() -> str | None:
@@ -41,9 +38,9 @@ def caller_name() -> str | None:
 
 
 def caller_key() -> str | None:
-    """Return what tells the caller from every other, also from one of the same name with a token of another kind."""
-    token = get_access_token()
-    return token.client_id if isinstance(token, CallerToken) else None
+    """Return what tells the caller from every other."""
+    caller = current_caller()
+    return None if caller is None else caller.client_id
 
 
 def caller_visibility() -> Visibility | None:

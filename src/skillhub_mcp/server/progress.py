@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import anyio
@@ -18,9 +17,7 @@ import anyio.to_thread
 from fastmcp.server.dependencies import get_context, get_http_request
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.progress import IndexProgress
-from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, not_built_yet
 
 T = TypeVar("T")
 
@@ -55,14 +52,18 @@ class ProgressReporter:
 
     async def report_steps(self, steps: IndexProgress) -> None:
         """Report each step of building an index, until cancelled."""
-        with _changes_of(steps) as changed:
+        changed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def notify() -> None:
+            if not changed.is_set():
+                loop.call_soon_threadsafe(changed.set)
+
+        with steps.listen(notify):
             while True:
                 step = steps.latest
-                done, message = 0.0, "Reading the skills"
                 if step is not None and step.name in _STEPS:
-                    done = _STEPS[step.name] + step.done / max(step.total, 1)
                     message = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
-                await self.report(done, _ALL_STEPS, message)
+                    await self.report(_STEPS[step.name] + step.done / max(step.total, 1), _ALL_STEPS, message)
                 await changed.wait()
                 changed.clear()
 
@@ -75,23 +76,6 @@ class ProgressReporter:
             running = min(round(time.monotonic() - began), seconds)
             message = f"{what} has been running for {running:g} of at most {seconds:g} seconds"
             await self.report(running, seconds, message)
-
-
-async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressReporter) -> None:
-    """Wait until a search for `query` can be answered. Raises IndexUnavailable if that takes too long."""
-    if hub.engine.is_ready_for(query):
-        return
-    hub.start()
-    with anyio.move_on_after(FIRST_ANSWER_SECONDS):
-        async with anyio.create_task_group() as group:
-            group.start_soon(progress.report_steps, hub.views.progress)
-            with _changes_of(hub.views.progress) as changed:
-                while not hub.engine.is_ready_for(query):
-                    await changed.wait()
-                    changed.clear()
-            group.cancel_scope.cancel()
-        return
-    raise not_built_yet(hub.views.progress)
 
 
 async def run_with_progress(
@@ -140,16 +124,3 @@ async def _set_when_disconnected(stop: threading.Event) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
     stop.set()
-
-
-@contextmanager
-def _changes_of(steps: IndexProgress) -> Iterator[asyncio.Event]:
-    """Yield an event that is set, in this loop, whenever `steps` change."""
-    changed, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def notify() -> None:
-        if not changed.is_set():
-            loop.call_soon_threadsafe(changed.set)
-
-    with steps.listen(notify):
-        yield changed

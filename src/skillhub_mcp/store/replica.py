@@ -260,9 +260,6 @@ class Replica(ViewSource):
             raise self._failure or not_built_yet(self.progress)
         return view, view.index
 
-    def is_ready(self) -> bool:
-        return not self._background or self._failure is not None or self._view is not None
-
     def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
     ) -> View:

@@ -19,7 +19,7 @@ from tests.server.connections import listening, reached
 
 from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.server.callers import Caller, CallerToken
+from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.middleware.sessions import _CURRENT, Session, Sessions
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ def called_by(client_id: str | None, name: str) -> Iterator[None]:
     """Act as the caller of a token; None is a request without a token."""
     user = None
     if client_id is not None:
-        user = AuthenticatedUser(CallerToken(token="", client_id=client_id, scopes=[], caller=Caller(name)))
+        user = AuthenticatedUser(CallerToken(client_id=client_id, name=name))
     token = auth_context_var.set(user)
     try:
         yield

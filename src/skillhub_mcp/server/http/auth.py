@@ -31,7 +31,7 @@ from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_o
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.sanitize import in_line, shortened
-from skillhub_mcp.server.callers import Caller, CallerToken
+from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.http.pages import MCP_PATH
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
 from skillhub_mcp.usage import TokenUses
@@ -91,15 +91,15 @@ class HubTokenVerifier(TokenVerifier):
         digest = digest_of(token)
         if self._digest is not None and hmac.compare_digest(digest, self._digest):
             # Nothing can be written beside this token: who set it and enabled commands over HTTP is its bearer.
-            return _caller_token(_ONE_TOKEN, Caller(_ONE_TOKEN, may_run=True))
+            return CallerToken(client_id=_ONE_TOKEN, name=_ONE_TOKEN, may_run=True)
         # The time of a look-up can reveal a part of a digest at most, and a digest reveals nothing about its token.
         known = self._tokens_by_digest().get(digest)
         # The day is the server's, as in `skillhub token`.
         if known is not None and known.is_accepted_on(date.today()):  # noqa: DTZ011 - the server's day
             if self._uses is not None:
                 self._uses.record(known.name)
-            visibility = known.visibility if known.visibility.limits else None
-            return _caller_token(f"named {known.name}", Caller(known.name, visibility, known.may_run))
+            client_id = f"named {known.name}"
+            return CallerToken(client_id=client_id, name=known.name, visibility=known.visibility, may_run=known.may_run)
         return None if self._jwt is None else await self._jwt.verify(token)
 
     def get_routes(self, mcp_path: str | None = None) -> list[Route]:
@@ -160,8 +160,8 @@ class _SignedTokens:
         except BadJson as problem:
             log.warning("A signed token of %s is not accepted: %s", name, problem)
             return None
-        caller = Caller(name, visibility if visibility.limits else None, may_run)
-        return _caller_token(f"signed {found.subject or found.client_id}", caller)
+        client_id = f"signed {found.subject or found.client_id}"
+        return CallerToken(client_id=client_id, name=name, visibility=visibility, may_run=may_run)
 
 
 def _algorithm_of(token: str) -> str:
@@ -205,8 +205,3 @@ def _filter(signed: AccessToken) -> Visibility:
     if not isinstance(not_before, int | float) or not not_before <= time.time():  # NaN is no time
         raise BadJson("it is not valid yet")
     return filter_of(signed.claims.get(_SKILLS_CLAIM, NOT_GIVEN), signed.claims.get(_CATEGORIES_CLAIM, NOT_GIVEN))
-
-
-def _caller_token(client_id: str, caller: Caller) -> CallerToken:
-    """Return the token for the tools. The `client_id` distinguishes callers, also two with one name and other kinds."""
-    return CallerToken(token="", client_id=client_id, scopes=[], caller=caller)

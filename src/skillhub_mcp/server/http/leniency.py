@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -41,8 +40,7 @@ class LenientRequests:
             return
         headers = MutableHeaders(scope=scope)
         if scope["method"] == "POST" and _SESSION in headers:
-            body = await _read(receive)
-            receive = _replay(body, receive)
+            body, receive = await _peek(receive)
             if _is_initialize(body):
                 del headers[_SESSION]
         if scope["method"] == "POST" and _wants_json(headers):
@@ -62,29 +60,22 @@ def _wants_json(headers: Headers) -> bool:
     )
 
 
-async def _read(receive: Receive) -> Sequence[Message]:
-    """Return the messages of a body up to its end, or until it is too large."""
-    messages = [await receive()]
-    size = len(messages[0].get("body", b""))
-    while messages[-1].get("more_body", False) and size <= _MAX_BODY_BYTES:
-        messages.append(await receive())
-        size += len(messages[-1].get("body", b""))
-    return messages
-
-
-def _replay(messages: Iterable[Message], receive: Receive) -> Receive:
-    left = iter(messages)
+async def _peek(receive: Receive) -> tuple[bytes, Receive]:
+    """Return a body up to its end, or until it is too large, and a `receive` that begins with it again."""
+    body, more = bytearray(), True
+    while more and len(body) <= _MAX_BODY_BYTES:
+        last = await receive()
+        body += last.get("body", b"")
+        more = last.get("more_body", False)
+    unread: list[Message] = [{**last, "body": bytes(body)}]
 
     async def replay() -> Message:
-        return next(left, None) or await receive()
+        return unread.pop() if unread else await receive()
 
-    return replay
+    return bytes(body), replay
 
 
-def _is_initialize(messages: Iterable[Message]) -> bool:
-    body = b"".join(message.get("body", b"") for message in messages)
-    if b"initialize" not in body:
-        return False
+def _is_initialize(body: bytes) -> bool:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -113,21 +104,15 @@ class _JsonResponse:
         await self._send(message)
 
     async def _finish(self, start: Message) -> None:
-        content = next(filter(_is_response, _data_of(self._stream)), b"")
+        # The SDK writes each message on a line.
+        data = (line.removeprefix(b"data:") for line in self._stream.splitlines() if line.startswith(b"data:"))
+        content = next(filter(_is_response, map(bytes.strip, data)), b"")
         headers = MutableHeaders(raw=start["headers"])
         headers["content-type"], headers["content-length"] = "application/json", str(len(content))
         # A stream without a response was cut off by the end of the server or the session.
         status = start["status"] if content else HTTPStatus.SERVICE_UNAVAILABLE
         await self._send({**start, "status": status, "headers": headers.raw})
         await self._send({"type": "http.response.body", "body": content})
-
-
-def _data_of(stream: bytes) -> Iterable[bytes]:
-    """Return the data of each event in a stream whose lines end with CR LF or LF."""
-    for event in stream.replace(b"\r\n", b"\n").split(b"\n\n"):
-        lines = [line[len(b"data:") :].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
-        if lines:
-            yield b"\n".join(lines)
 
 
 def _is_response(data: bytes) -> bool:

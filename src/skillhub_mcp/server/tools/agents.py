@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -107,7 +107,9 @@ class AgentsTools:
         resolver = self._agents().current() if cwd is None else self._enter(cwd)
         shown = self._shown(resolver, before) if saved_state is None else before
         if saved_state is not None and not self.with_paths:
-            before = self._absolute(resolver, before)
+            # The client saved paths from the project's root.
+            root = resolver.project.root
+            before = _converted(before, root, lambda path: os.path.normpath(os.path.join(root, path)))
         changed = self._shown_files(resolver, resolver.take_up(before))
         text = resume_reminder(shown, self._shown_state(resolver), changed)
         return self._with_resume_handle(ToolResult(content=text or _NO_CHANGE))
@@ -174,13 +176,10 @@ class AgentsTools:
 
     def _initial_text(self, resolver: AgentsResolver) -> str:
         first = resolver.initial()
-        text = first.text
-        if text and not self.with_paths:
-            # Rendered again with relative paths; the content of the files was read once and does not change.
-            text = agents_context_text(
-                [(self._shown_path(resolver, path), content) for path, content in first.texts],
-                [Note(self._shown_path(resolver, note.path), note.message) for note in first.notes],
-            )
+        text = agents_context_text(
+            [(self._shown_path(resolver, path), content) for path, content in first.texts],
+            [Note(self._shown_path(resolver, note.path), note.message) for note in first.notes],
+        )
         self.sessions.current().ledger.record("agents", "AGENTS.md", resolver.project.cwd, text)
         return text
 
@@ -225,29 +224,7 @@ class AgentsTools:
         return self._shown(resolver, resolver.state)
 
     def _shown(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
-        show, root = partial(self._shown_path, resolver), resolver.project.root
-
-        def own(versions: Mapping[str, int]) -> dict[str, int]:
-            return {show(path): mtime for path, mtime in versions.items() if is_within(path, root)}
-
-        return AgentsState(
-            cwd=show(state.cwd),
-            root=show(state.root),
-            markers=state.markers,
-            covered=tuple(show(path) for path in state.covered if is_within(path, root)),
-            loaded=own(state.loaded),
-            named=own(state.named),
-        )
-
-    def _absolute(self, resolver: AgentsResolver, state: AgentsState) -> AgentsState:
-        """Return a state that a client without the disk saved, with the paths of this machine."""
-        root = resolver.project.root
-        covered = tuple(os.path.normpath(os.path.join(root, path)) for path in state.covered)
-        loaded, named = (
-            {os.path.join(root, path): mtime for path, mtime in versions.items()}
-            for versions in (state.loaded, state.named)
-        )
-        return state.model_copy(update={"covered": covered, "loaded": loaded, "named": named})
+        return _converted(state, resolver.project.root, partial(self._shown_path, resolver))
 
     def _dumped(self, files: Sequence[AgentsFile]) -> list[dict[str, Any]]:
         return [file.model_dump(mode="json") | {"path": path_for_model(file.path)} for file in files]
@@ -257,6 +234,22 @@ class AgentsTools:
 
     def _shown_path(self, resolver: AgentsResolver, path: str) -> str:
         return path if self.with_paths else os.path.relpath(path, resolver.project.root)
+
+
+def _converted(state: AgentsState, root: str, convert: Callable[[str], str]) -> AgentsState:
+    """Return the part of a state that lies in the project at `root`, with its paths converted."""
+
+    def inside(paths: Iterable[str]) -> list[str]:
+        return [path for path in paths if is_within(os.path.join(root, path), root)]
+
+    return AgentsState(
+        cwd=convert(state.cwd),
+        root=convert(state.root),
+        markers=state.markers,
+        covered=tuple(map(convert, inside(state.covered))),
+        loaded={convert(path): state.loaded[path] for path in inside(state.loaded)},
+        named={convert(path): state.named[path] for path in inside(state.named)},
+    )
 
 
 def _parse_state(saved: dict[str, Any]) -> AgentsState:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-import anyio.to_thread
 from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -15,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from skillhub_mcp.disclosure.ledger import Piece
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
-from skillhub_mcp.server.progress import ProgressReporter, wait_until_searchable
+from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.results import (
     MAX_NAME_CHARACTERS,
     MAX_PATH_CHARACTERS,
@@ -58,7 +57,6 @@ class CoreTools:
         source: SourceName | SkipJsonSchema[None] = None,
         explain: bool = False,
     ) -> ToolResult:
-        await wait_until_searchable(self.hub, query, ProgressReporter())
         own = Source(source) if source else None
 
         def search() -> dict[str, object]:
@@ -75,8 +73,9 @@ class CoreTools:
             absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
             return search_result(answer, causes=sentences(absence.causes, with_paths=self.with_paths))
 
-        # It may wait for a provider of embeddings, whose requests have a timeout of their own.
-        result = await anyio.to_thread.run_sync(search, abandon_on_cancel=True)
+        # It may wait for the first index, or for a provider of embeddings.
+        progress = ProgressReporter()
+        result = await run_with_progress(search, lambda: progress.report_steps(self.hub.views.progress))
         return ToolResult(content=compact_json(result), structured_content=result)
 
     def load_skill(
