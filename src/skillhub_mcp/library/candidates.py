@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from shlex import quote
 
-from skillhub_mcp._util.safe_json import read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
 from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.tree import BOUNDS, Tree, TreeEntryKind, path_key
@@ -27,6 +27,10 @@ from skillhub_mcp.skills.places import PROJECT_PLACES
 MARKETPLACE = ".claude-plugin/marketplace.json"
 PLUGIN = ".claude-plugin/plugin.json"
 _SHOWN_CHARACTERS = 200
+_NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
+_MOST_MANIFEST_BYTES = 1024 * 1024
+_MOST_PLUGINS = 1_000
+_FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,90 +39,6 @@ class NotFollowed:
 
     what: str
     reason: str
-
-
-@dataclass(slots=True)
-class ManifestPlaces:
-    """Directories of a source that are skills or hold skills; those of `plugins` may have a plugin.json."""
-
-    skills: list[str] = field(default_factory=list)
-    plugins: list[str] = field(default_factory=list)
-    left_out: list[NotFollowed] = field(default_factory=list)
-
-    def add(self, top: str, skills: object, shown: str) -> None:
-        """Add what the plugin `shown` names below `top`, one path or a list, and the directory that each plugin has."""
-        for path in (*(skills if isinstance(skills, list) else [skills]), "skills"):
-            if isinstance(path, str) and (place := inside(top, path)) is not None:
-                self.skills.append(place)
-            elif isinstance(path, str):
-                self.left_out.append(NotFollowed(shown, _outside(path)))
-
-
-def marketplace_places(text: str, top: str) -> ManifestPlaces:
-    """Return what the marketplace.json of the directory `top` names (`""` is the source's top). Raises ValueError."""
-    found = ManifestPlaces()
-    values = _object(text)
-    metadata = values.get("metadata")
-    below = metadata.get("pluginRoot") if isinstance(metadata, Mapping) else None
-    start = inside(top, below) if isinstance(below, str) else top
-    plugins = values.get("plugins")
-    if start is None or not isinstance(plugins, list):
-        raise ValueError("it has no list of plugins" if start is not None else f"it {_outside(below)}")
-    for plugin in plugins:
-        if not isinstance(plugin, Mapping):
-            found.left_out.append(NotFollowed(MARKETPLACE, "has a plugin that is not an object"))
-            continue
-        name, source = plugin.get("name"), plugin.get("source", "./")
-        shown = name if isinstance(name, str) else "a plugin without a name"
-        place = inside(start, source) if isinstance(source, str) else None
-        if place is None:
-            reason = _outside(source) if isinstance(source, str) else "is elsewhere; add that source by itself"
-            found.left_out.append(NotFollowed(shown, reason))
-            continue
-        found.plugins.append(place)
-        found.add(place, plugin.get("skills"), shown)
-    return found
-
-
-def plugin_places(text: str, top: str) -> ManifestPlaces:
-    """Return what the plugin.json of the directory `top` names, and the directory `skills`. Raises ValueError."""
-    found = ManifestPlaces()
-    values = _object(text)
-    name = values.get("name")
-    found.add(top, values.get("skills"), name if isinstance(name, str) else PLUGIN)
-    return found
-
-
-def inside(top: str, path: str) -> str | None:
-    """Return the path that `path` is from `top`, without `.` and `..`; None if it leads out of the source."""
-    if len(path) > MAX_PATH_BYTES or path.startswith(("/", "~")) or "\\" in path or ":" in path:
-        return None
-    names: list[str] = top.split("/") if top else []
-    for name in path.split("/"):
-        if name == "..":
-            if not names:
-                return None
-            names.pop()
-        elif name not in ("", "."):
-            names.append(name)
-    return "/".join(names)
-
-
-def _outside(path: object) -> str:
-    return f"names {shortened(repr(path), _SHOWN_CHARACTERS)}, outside of the source"
-
-
-def _object(text: str) -> Mapping[object, object]:
-    values = read_json(text.removeprefix("\ufeff"))
-    if not isinstance(values, Mapping):
-        raise ValueError("it is not an object")  # noqa: TRY004 - as BadJson
-    return values
-
-
-_NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
-_MOST_MANIFEST_BYTES = 1024 * 1024
-_MOST_PLUGINS = 1_000
-_FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +101,7 @@ class _Search:
         self._name = name
         self._entries = tree.entries
         self._by_path = {entry.path: entry for entry in self._entries}
+        self._searched: set[str] = set()
         self._found: dict[str, None] = {}
         self._left_out: dict[NotFollowed, None] = {}
         # Every directory with a SKILL.md, so that what is below one follows it.
@@ -217,6 +138,10 @@ class _Search:
             yield path, path[len(prefix) :].split("/")[:-1]
 
     def _discover(self, start: str) -> None:
+        # A manifest may name one directory many times.
+        if start in self._searched:
+            return
+        self._searched.add(start)
         above: str | None = None
         for path, names in self._skills_in(start):
             if any(map(is_skipped_directory, names)):
@@ -264,29 +189,61 @@ class _Search:
         return any(path[:at] in self._found for at, letter in enumerate(path) if letter == "/") or "" in self._found
 
     def _follow_manifests(self) -> None:
-        plugins = [self._start, *self._follow(self._start, MARKETPLACE, marketplace_places)]
-        for plugin in list(dict.fromkeys(plugins))[:_MOST_PLUGINS]:
-            self._follow(plugin, PLUGIN, plugin_places)
+        """Discover the skills that a marketplace and plugins name in their manifests."""
+        plugins = [self._start]
+        if (marketplace := self._manifest(self._start, MARKETPLACE)) is not None:
+            plugins += self._plugins(marketplace)
+        for place in list(dict.fromkeys(plugins))[:_MOST_PLUGINS]:
+            if (plugin := self._manifest(place, PLUGIN)) is not None:
+                self._discover_plugin(place, plugin)
 
-    def _follow(self, top: str, name: str, places_in: Callable[[str, str], ManifestPlaces]) -> Sequence[str]:
-        """Discover what a manifest names, if there is one, and return the directories of plugins."""
+    def _manifest(self, top: str, name: str) -> Mapping[str, object] | None:
         path = _inside(top) + name
         entry = self._by_path.get(path)
         if entry is None or entry.kind is not TreeEntryKind.FILE:
-            return ()
+            return None
         content = self._content(path, _MOST_MANIFEST_BYTES)
-        if content is None:
-            self._leave_out(path, "is too large to be read")
-            return ()
         try:
-            places = places_in(content.decode("utf-8", "replace"), top)
-        except ValueError as error:
-            self._leave_out(path, f"cannot be read: {error}")
-            return ()
-        for skill in dict.fromkeys(places.skills):
-            self._discover(skill)
-        self._left_out.update(dict.fromkeys(places.left_out))
-        return places.plugins
+            values = read_json("" if content is None else content.decode("utf-8-sig", "replace"))
+        except BadJson as error:
+            self._leave_out(path, "is too large to be read" if content is None else f"cannot be read: {error}")
+            return None
+        if isinstance(values, dict):
+            return values
+        self._leave_out(path, "cannot be read: it is not an object")
+        return None
+
+    def _plugins(self, marketplace: Mapping[str, object]) -> Iterator[str]:
+        """Discover the skills of each plugin of a marketplace, and yield its directory."""
+        metadata, plugins = marketplace.get("metadata"), marketplace.get("plugins")
+        below = metadata.get("pluginRoot", ".") if isinstance(metadata, dict) else "."
+        top = self._place(self._start, below, MARKETPLACE)
+        if not isinstance(plugins, list):
+            self._leave_out(MARKETPLACE, "cannot be read: it has no list of plugins")
+        elif top is not None:
+            for plugin in plugins:
+                if not isinstance(plugin, dict):
+                    self._leave_out(MARKETPLACE, "has a plugin that is not an object")
+                elif (place := self._place(top, plugin.get("source", "."), plugin.get("name"))) is not None:
+                    self._discover_plugin(place, plugin)
+                    yield place
+
+    def _discover_plugin(self, top: str, plugin: Mapping[str, object]) -> None:
+        """Discover what a plugin names below `top`, one path or a list, and the directory that each plugin has."""
+        named = plugin.get("skills") or []
+        for path in (*(named if isinstance(named, list) else [named]), "skills"):
+            if (place := self._place(top, path, plugin.get("name"))) is not None:
+                self._discover(place)
+
+    def _place(self, top: str, path: object, name: object) -> str | None:
+        """Return the directory that the manifest of a plugin names; None for one that is not in the source."""
+        place = inside(top, path) if isinstance(path, str) else None
+        if place is None:
+            reason = f"names {shortened(repr(path), _SHOWN_CHARACTERS)}, outside of the source"
+            if not isinstance(path, str):
+                reason = "is elsewhere; add that source by itself"
+            self._leave_out(name if isinstance(name, str) else "a plugin without a name", reason)
+        return place
 
     def _candidate(self, path: str) -> Candidate:
         directory = path.rpartition("/")[2] or self._name
@@ -335,6 +292,21 @@ class _Search:
             if len(read) > most:
                 return None
         return bytes(read)
+
+
+def inside(top: str, path: str) -> str | None:
+    """Return the path that `path` is from `top`, without `.` and `..`; None if it leads out of the source."""
+    if len(path) > MAX_PATH_BYTES or path.startswith(("/", "~")) or "\\" in path or ":" in path:
+        return None
+    names: list[str] = top.split("/") if top else []
+    for name in path.split("/"):
+        if name == "..":
+            if not names:
+                return None
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return "/".join(names)
 
 
 def _inside(directory: str) -> str:
