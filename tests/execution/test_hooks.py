@@ -79,7 +79,7 @@ def test_an_invalid_hooks_file_is_refused(tmp_path: Path, written: Any, reason: 
 )
 def test_a_matcher_matches_whole_tool_names(tmp_path: Path, matcher: str, tool: str, fits: bool) -> None:
     (read,) = read_hooks(file_of(tmp_path, groups({"command": "true"}, matcher=matcher)))
-    assert read.matches(tool) is fits
+    assert bool(read.matcher.fullmatch(tool)) is fits
 
 
 @pytest.mark.acceptance("S4-16")

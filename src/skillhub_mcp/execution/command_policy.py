@@ -11,8 +11,6 @@ from pathlib import Path
 from skillhub_mcp._util.safe_toml import BadToml, read_toml
 from skillhub_mcp.errors import CommandNotAllowed, CommandUnavailable, InvalidArgument, PackagesUnavailable
 
-MAX_ARGUMENTS = 256
-
 _PYTHON_NAMES = frozenset({"python", "python3"})
 # `uv run python` without building an environment for a project around the skill, and without uv's progress in the
 # script's stderr; its errors are still printed (docs/decisions/0034).
@@ -35,8 +33,6 @@ def build_argv(
     is_name = command and "/" not in command and "\\" not in command
     if not is_name or (_PYTHON_NAMES if is_python else {command}).isdisjoint(allowed):
         raise CommandNotAllowed(command, allowed=tuple(allowed))
-    if len(args) > MAX_ARGUMENTS:
-        raise InvalidArgument("args", f"has {len(args)} items; at most {MAX_ARGUMENTS} are allowed")
     try:
         "".join(args).encode()
     except UnicodeEncodeError as error:
@@ -94,6 +90,8 @@ def absolute_path_entries(search_path: str) -> str:
 _HEAD_BYTES = 256 * 1024
 _BLOCK_CHARACTERS = 8 * 1024
 _OPENING = re.compile(r"^# /// script\n", re.MULTILINE)
+# A name and versions: an address or a path has one of the characters.
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][^@/\\\x00-\x1f\x7f]*")
 _BLOCK = re.compile(r"((?:#(?: .*)?\n)*)# ///$", re.MULTILINE)
 
 
@@ -118,7 +116,7 @@ def declared_packages(script: Path) -> tuple[str, ...]:
             hint="remove it from the block and set UV_INDEX_URL for the server, or run the script in your terminal",
         )
     for package in packages:
-        if not _is_requirement(package):
+        if not (isinstance(package, str) and _REQUIREMENT.fullmatch(package)):
             raise PackagesUnavailable(
                 script.name,
                 f"{package!r} is not a name and versions of a package in an index",
@@ -137,10 +135,3 @@ def block_of(script: Path) -> str | None:
     opening = _OPENING.search(text)
     block = opening and _BLOCK.match(text, opening.end())
     return re.sub("^# ?", "", block[1], flags=re.MULTILINE) if block else None
-
-
-def _is_requirement(package: object) -> bool:
-    """Whether it names a package and versions; an address or a path has one of these characters."""
-    return (
-        isinstance(package, str) and package.isprintable() and not set(package) & set("@/\\") and package[:1].isalnum()
-    )

@@ -44,10 +44,6 @@ class Hook:
     command: str
     timeout_seconds: float
 
-    def matches(self, tool: str) -> bool:
-        """Whether the hook runs for `tool`."""
-        return self.matcher.fullmatch(tool) is not None
-
 
 def _expanded(matcher: object) -> object:
     return ".*" if matcher in ("", "*") else matcher

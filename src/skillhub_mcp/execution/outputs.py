@@ -25,7 +25,6 @@ ARGUMENT = "output_dir"
 VARIABLE = "SKILLHUB_OUTPUT_DIR"
 PLACEHOLDER = "{output_dir}"
 
-_MAX_KEPT = 200
 _KEPT_SECONDS = 7 * 24 * 3_600
 _MAX_LISTED = 100
 _MAX_SEEN = 10_000
@@ -128,13 +127,12 @@ class Outputs:
         return os.path.join(self.directory, name)
 
     def _remove_old(self) -> None:
-        """Remove private directories that were not used for a week, and of many the ones used longest ago."""
+        """Remove private directories that were not used for a week."""
         # Another server may remove them at the same time.
         with contextlib.suppress(FileNotFoundError), os.scandir(self.directory) as entries:
-            used = sorted(((entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries), reverse=True)
-            for number, (at, path) in enumerate(used, start=1):
-                if at < time.time() - _KEPT_SECONDS or number >= _MAX_KEPT:
-                    remove_tree(path)
+            for entry in entries:
+                if entry.stat(follow_symlinks=False).st_mtime < time.time() - _KEPT_SECONDS:
+                    remove_tree(entry.path)
 
 
 def is_place(named: str) -> bool:

@@ -41,11 +41,21 @@ _MOST_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 class ProgramEnded(Exception):
-    """A program was killed: its time was up, or it exceeded a limit, which `excess` names."""
+    """A program has to be killed: its time is up, or for another reason, which `excess` names."""
 
     def __init__(self, excess: str = "") -> None:
         super().__init__(excess or "its time was up")
         self.excess = excess
+
+
+def wait(process: subprocess.Popen[bytes], limit_seconds: float, excess: Callable[[], str]) -> None:
+    """Wait for a process. Raises ProgramEnded if its time is up, or if `excess` returns a reason to end it."""
+    deadline, pause = time.monotonic() + limit_seconds, 0.001
+    while process.poll() is None:
+        if (reported := excess()) or time.monotonic() >= deadline:
+            raise ProgramEnded(reported)
+        time.sleep(pause)
+        pause = min(pause * 2, _MAX_PAUSE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,6 @@ def run_program(
     `excess` is polled while it runs and kills it by returning a reason. Raises CommandUnavailable if it cannot be
     started, and ProgramEnded.
     """
-    deadline = time.monotonic() + limit_seconds
     # Files, not pipes: a child that stays, such as a credential daemon, would keep a pipe open.
     with tempfile.TemporaryFile() as messages:
 
@@ -93,12 +102,7 @@ def run_program(
         except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
             raise CommandUnavailable(Path(argv[0]).name) from error
         try:
-            pause = 0.001
-            while process.poll() is None:
-                if (reported := reason()) or time.monotonic() >= deadline:
-                    raise ProgramEnded(reported)
-                time.sleep(pause)
-                pause = min(pause * 2, _MAX_PAUSE_SECONDS)
+            wait(process, limit_seconds, reason)
         finally:
             if process.poll() is None:
                 kill_group(process)

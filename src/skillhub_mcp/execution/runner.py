@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxFailed, SkillFileNotFound
 from skillhub_mcp.execution.command_policy import absolute_path_entries
-from skillhub_mcp.execution.program import kill_group
+from skillhub_mcp.execution.program import ProgramEnded, kill_group, wait
 from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, launched
 from skillhub_mcp.sanitize import in_line
 
@@ -45,8 +44,6 @@ _FIXED_VARIABLES = {
 }
 
 _CHUNK_BYTES = 64 * 1024
-# Between two checks whether the call was cancelled.
-_TICK_SECONDS = 0.05
 # Without a sandbox a process that left the group may hold the output open.
 _DRAIN_SECONDS = 1.0
 
@@ -158,10 +155,13 @@ def _run(
     # Popen has both pipes, since both were requested.
     assert process.stdout is not None  # noqa: S101 - for the type checker
     assert process.stderr is not None  # noqa: S101 - for the type checker
+    timed_out = False
     try:
         stdout = _Beginning(process.stdout, limits.max_output_bytes)
         stderr = _Beginning(process.stderr, limits.max_output_bytes)
-        timed_out = _wait(process, limits.timeout_seconds, stop)
+        wait(process, limits.timeout_seconds, lambda: "it was cancelled" if stop is not None and stop.is_set() else "")
+    except ProgramEnded as ended:
+        timed_out = not ended.excess
     finally:
         # Also when the calling thread is interrupted.
         kill_group(process)
@@ -174,19 +174,6 @@ def _run(
         stdout_truncated=stdout.truncated,
         stderr_truncated=stderr.truncated,
     )
-
-
-def _wait(process: subprocess.Popen[bytes], seconds: float, stop: threading.Event | None) -> bool:
-    deadline = time.monotonic() + seconds
-    while process.poll() is None and not (stop is not None and stop.is_set()):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return True
-        try:
-            process.wait(min(left, _TICK_SECONDS))
-        except subprocess.TimeoutExpired:
-            continue
-    return False
 
 
 class _Beginning(threading.Thread):

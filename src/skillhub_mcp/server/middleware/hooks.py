@@ -79,7 +79,7 @@ class HookMiddleware(Middleware):
         return result
 
     def _matching(self, event: HookEvent, tool: str) -> list[Hook]:
-        return [hook for hook in self._hooks if hook.event == event and hook.matches(tool)]
+        return [hook for hook in self._hooks if hook.event == event and hook.matcher.fullmatch(tool)]
 
 
 class _Request:

@@ -14,7 +14,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
 from skillhub_mcp.errors import ExecutionTimeout, InvalidArgument
-from skillhub_mcp.execution.command_policy import MAX_ARGUMENTS
 from skillhub_mcp.execution.outputs import ARGUMENT as OUTPUT_ARGUMENT
 from skillhub_mcp.execution.outputs import is_place
 from skillhub_mcp.hub import LoadedSkill, SkillHub
@@ -34,6 +33,7 @@ from skillhub_mcp.skills.model import is_skill_file
 
 # As many as all other calls have threads. A further command waits for one of them to end.
 MAX_AT_ONCE = 40
+_MAX_ARGUMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class RunTool:
         self,
         skill_name: SkillName,
         command: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Bare name, e.g. python")],
-        args: Annotated[list[str], Field(max_length=MAX_ARGUMENTS)] | SkipJsonSchema[None] = None,
+        args: Annotated[list[str], Field(max_length=_MAX_ARGUMENTS)] | SkipJsonSchema[None] = None,
         output_dir: Annotated[str, Field(min_length=1, max_length=MAX_PATH_CHARACTERS)] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
         if output_dir is not None and not self.with_paths and is_place(output_dir):
