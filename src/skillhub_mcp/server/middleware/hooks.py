@@ -103,7 +103,7 @@ class _Request:
         hooks = [(number, hook) for number, hook in enumerate(self._hooks) if hook.event == "PreToolUse"]
         for tools in self._ways(use):
             for number, hook in hooks:
-                tool = next(filter(hook.matches, tools), None)
+                tool = next(filter(hook.matcher.fullmatch, tools), None)
                 key = (number, tool, use.skill.directory, use.file_path)
                 if tool is None or key in self._passed:
                     continue
