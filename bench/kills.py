@@ -33,7 +33,7 @@ sys.path.insert(0, str(_ROOT))
 from bench.library import write_library  # noqa: E402
 from tests.fakes.embedding_api import EmbeddingApi  # noqa: E402 - the project's root comes first
 
-from skillhub_mcp.index.state_file import STATE_FILE, decode_state  # noqa: E402
+from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, decode_state  # noqa: E402
 from skillhub_mcp.index.store import Store  # noqa: E402
 
 _OURS = (sys.executable, "-m", "skillhub_mcp")
@@ -93,7 +93,9 @@ class Place:
         table = Store(str(self.database), state.table).open(
             state.published.version, created_as=state.published.table_id
         )
-        return {state.keys.directory(key): digest for key, digest in table.hashes().items()}
+        keys = LibraryKeys({path: root.label for path, root in state.roots.items()})
+        hashes = table.hashes()
+        return dict(zip(keys.directories(hashes), hashes.values(), strict=True))
 
     def files(self) -> Rows:
         """Return the content hash of each SKILL.md by its directory."""

@@ -103,8 +103,9 @@ def test_the_state_beside_the_database_describes_every_file(
     ((key, entry),) = root["files"].items()
     status = skill_file.stat()
     assert key == "group/one"
-    assert (entry["mtime_ns"], entry["size"]) == (status.st_mtime_ns, status.st_size)
-    assert entry["sha256"] == hashlib.sha256(skill_file.read_bytes()).hexdigest()
+    stamp = entry["stamp"]
+    assert (stamp["mtime_ns"], stamp["size"]) == (status.st_mtime_ns, status.st_size)
+    assert stamp["content_hash"] == hashlib.sha256(skill_file.read_bytes()).hexdigest()
     write_skill("one", "Has changed.", directory="group/one")
     skillhub("index")
     assert json.loads(state_file.read_text(encoding="utf-8"))["hash"] != state["hash"]
@@ -278,9 +279,7 @@ def test_only_a_root_that_is_gone_is_a_warning(skillhub: Skillhub, gone: Path) -
     assert f"skillhub index --forget {gone}" in json.dumps(skillhub("doctor", "--json").json["warnings"])
 
 
-def test_a_root_is_listed_and_forgotten_with_its_caches(
-    skillhub: Skillhub, gone: Path, hub_environment: dict[str, str]
-) -> None:
+def test_a_root_is_listed_and_forgotten(skillhub: Skillhub, gone: Path, hub_environment: dict[str, str]) -> None:
     database = hub_environment["DB_PATH"]
     listed = skillhub("index", "--forget")
     assert (listed.code, listed.out.startswith(f"{gone}  1 skill of ")) == (0, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.index.state_file import LibraryKeys, free_label, label_of
+from skillhub_mcp.index.state_file import LibraryKeys, free_label, label_of, make_key
 
 HUB = LibraryKeys({"/library": "hub"})
 
@@ -22,19 +22,19 @@ HUB = LibraryKeys({"/library": "hub"})
     ],
 )
 def test_a_key_is_the_label_and_path_and_can_be_reversed(directory: str, key: str) -> None:
-    assert HUB.key("/library", directory) == key
-    assert HUB.directory(key) == directory
+    assert make_key("hub", "/library", directory) == key
+    assert HUB.directories([key]) == [directory]
     assert label_of(key) == "hub"
 
 
 def test_the_file_system_root_can_be_a_root() -> None:
-    keys = LibraryKeys({"/": "hub"})
-    assert [keys.directory(keys.key("/", path)) for path in ("/", "/a", "/a/b")] == ["/", "/a", "/a/b"]
+    places = ["/", "/a", "/a/b"]
+    assert LibraryKeys({"/": "hub"}).directories([make_key("hub", "/", place) for place in places]) == places
 
 
 @pytest.mark.parametrize("key", ["hub-2/a", "hubble", "", "user/a"])
 def test_a_key_of_another_root_has_no_directory(key: str) -> None:
-    assert HUB.directory(key) == ""
+    assert HUB.directories([key]) == [""]
 
 
 def test_a_label_in_use_gets_a_number() -> None:

@@ -76,7 +76,7 @@ def test_a_start_without_changes_opens_no_skill(db: Path, skills_dir: Path, writ
     state = db.parent / STATE_FILE
     written = json.loads(state.read_text())
     (root,) = written["roots"].values()
-    root["files"]["one"]["ctime_ns"] = path.stat().st_ctime_ns
+    root["files"]["one"]["stamp"]["ctime_ns"] = path.stat().st_ctime_ns
     state.write_text(json.dumps(written))
     (skill,) = live_view(db, skills_dir).snapshot().skills
     assert skill.name == "one"
@@ -186,8 +186,8 @@ def test_a_verifying_sync_finds_changes_that_stamps_hide(db: Path, skills_dir: P
     state = db.parent / STATE_FILE
     written = json.loads(state.read_text())
     (root,) = written["roots"].values()
-    root["files"]["one"]["sha256"] = "0" * 64
-    root["files"]["one"]["header"]["description"] = "About bread."
+    root["files"]["one"]["stamp"]["content_hash"] = "0" * 64
+    root["files"]["one"]["skill"]["description"] = "About bread."
     state.write_text(json.dumps(written))
     assert live_view(db, skills_dir).sync(SyncDepth.VERIFY).report is None
     assert json.loads(state.read_text())["roots"] != written["roots"]

@@ -6,11 +6,11 @@ import os
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.search.builders import make_skill, row, search_index
 
 from skillhub_mcp.index import store
-from skillhub_mcp.index.schema import rows_table
 from skillhub_mcp.index.store import Store, manifest_name
 
 
@@ -21,7 +21,8 @@ def test_at_rest_rows_are_merged_and_replaced_versions_removed(tmp_path: Path, m
     def versions() -> set[str]:
         return {name for name in os.listdir(tmp_path / "db" / "skills.lance" / "_versions") if "manifest" in name}
 
-    changed = table.update(first.version, [rows_table([row(make_skill("one", "Other."))], first.schema)], removed=[])
+    rows = pa.Table.from_pylist([row(make_skill("one", "Other."))], schema=first.schema)
+    changed = table.update(first.version, [rows], removed=[])
     assert changed.unmerged() == 1
     assert table.tidy(changed.version) is None
     assert {manifest_name(first.version), manifest_name(changed.version)} <= versions()

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
@@ -16,9 +18,9 @@ from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.rows import EmbeddingOptions
-from skillhub_mcp.index.schema import IndexRow, rows_table, table_schema
+from skillhub_mcp.index.schema import row_columns, table_schema
 from skillhub_mcp.index.search_index import SearchIndex
-from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, TableVersionId, decode_state
+from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, TableVersionId, decode_state, make_key
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import View
@@ -62,8 +64,8 @@ def make_skill(
     )
 
 
-def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> IndexRow:
-    return IndexRow(skill.directory, skill, instructions, skill_features(skill, instructions, {}), vector)
+def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> dict[str, object]:
+    return row_columns(skill.directory, skill, instructions, skill_features(skill, instructions, {}), vector)
 
 
 def search_index(
@@ -72,16 +74,16 @@ def search_index(
     """An index of `skills` below /library, on disk, with their bodies and vectors where there are any."""
     keys = LibraryKeys({"/library": "hub"})
     rows = [
-        IndexRow(keys.key("/library", skill.directory), skill, body, skill_features(skill, body, {}), vector)
+        row_columns(make_key("hub", "/library", skill.directory), skill, body, skill_features(skill, body, {}), vector)
         for skill, body, vector in zip(
             skills, bodies or [""] * len(skills), vectors or [None] * len(skills), strict=True
         )
     ]
     dimension = next((len(vector) for vector in vectors if vector is not None), None)
     table = Store(str(place / "db"), "skills").rebuild(
-        lambda schema: [rows_table(rows, schema)], table_schema(dimension, embedding="test")
+        lambda schema: [pa.Table.from_pylist(rows, schema=schema)], table_schema(dimension, embedding="test")
     )
-    lacking = sum(one.vector is None for one in rows) if vectors else None
+    lacking = sum(vector is None for vector in vectors) if vectors else None
     published = TableVersionId(table.table_id, table.version)
     return SearchIndex(published, keys, lambda: (table, counted(table.counted_of("hub"))), unembedded=lacking)
 

@@ -10,7 +10,7 @@ from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.index.features import skill_features
-from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
+from skillhub_mcp.index.statistics import Statistics, counted
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.skills.model import Skill
 
@@ -26,10 +26,7 @@ NO_BODIES: Mapping[str, str] = {}
 
 
 def statistics(library: Sequence[Skill] = LIBRARY, bodies: Mapping[str, str] = NO_BODIES) -> Statistics:
-    builder = StatisticsBuilder()
-    for skill in library:
-        builder.add(skill_features(skill, bodies.get(skill.name, ""), {}).own)
-    return builder.build()
+    return counted(skill_features(skill, bodies.get(skill.name, ""), {}).own for skill in library)
 
 
 def asked(query: str, *, origins: frozenset[TermOrigin] = ALL_ORIGINS) -> Query:

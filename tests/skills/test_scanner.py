@@ -79,7 +79,7 @@ def test_unchanged_means_equal_mtime_ctime_and_size(look: Looker, old: SkillWrit
     rewrite(skill, b"\0")
     # As on a file system without ctime.
     ctime_ns = (skill / "SKILL.md").stat().st_ctime_ns
-    memory = {directory: entry._replace(stamp=entry.stamp._replace(ctime_ns=ctime_ns))}
+    memory = {directory: replace(entry, stamp=replace(entry.stamp, ctime_ns=ctime_ns))}
     trusting = look(memory=memory)
     assert (trusting.opened, trusting.changed, names(trusting)) == (0, False, ["a"])
     verifying = look(memory=memory, reread=True)

@@ -20,11 +20,11 @@ from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, SkillUnreadable
-from skillhub_mcp.index.features import skill_features
+from skillhub_mcp.index.features import SkillTerms, skill_features
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.schema import IndexRow, rows_table, text_hash
+from skillhub_mcp.index.schema import row_columns, text_hash
 from skillhub_mcp.index.state_file import label_of
-from skillhub_mcp.index.statistics import StatisticsBuilder
+from skillhub_mcp.index.statistics import Statistics, counted
 from skillhub_mcp.skills.loader import read_instructions
 from skillhub_mcp.skills.model import Skill
 
@@ -155,7 +155,7 @@ class RowBatches:
     """The rows of `skills` by key, in pieces, with the `vectors` that are there already, by the hash of their text.
 
     An embedder without a provider makes missing ones; any other adds them later. `failure` says why it failed. The
-    `builders` count the rows of each label. `check` is called for each row, and raises if writing is to stop.
+    `statistics` count the rows of each label. `check` is called for each row, and raises if writing is to stop.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class RowBatches:
         self._local = embedder if embedder is not None and embedder.embedder.is_instant else None
         self._check = check
         self._progress = progress
-        self.builders = defaultdict[str, StatisticsBuilder](StatisticsBuilder)
+        self.statistics = defaultdict[str, Statistics](Statistics)
         self.failure: str | None = None
         # A table must know the length of vectors before its first row.
         self._embed(self._skills[:_ROWS_PER_PIECE])
@@ -180,7 +180,9 @@ class RowBatches:
 
     def pieces(self, schema: Any) -> Iterator[Any]:
         """Yield the rows in pieces, as Arrow's tables with that schema."""
-        self.builders.clear()
+        import pyarrow as pa
+
+        self.statistics.clear()
         total = len(self._skills)
         for begin in range(0, total, _ROWS_PER_PIECE):
             several = self._skills[begin : begin + _ROWS_PER_PIECE]
@@ -188,23 +190,19 @@ class RowBatches:
             # The terms of tokens, for the next skills: one set for each piece bounds the memory.
             known: TermCache = {}
             rows = []
+            terms = defaultdict[str, list[SkillTerms]](list)
             for number, (key, skill) in enumerate(several, begin):
                 self._check()
                 self._progress("indexing", number, total)
-                rows.append(self._row(key, skill, known))
-            yield rows_table(rows, schema)
+                instructions = _instructions(skill)
+                features = skill_features(skill, instructions, known)
+                terms[label_of(key)].append(features.own)
+                vector = self._vectors.get(text_hash(skill.searchable_text))
+                rows.append(row_columns(key, skill, instructions, features, vector))
+            for label, own in terms.items():
+                self.statistics[label] += counted(own)
+            yield pa.Table.from_pylist(rows, schema=schema)
         self._progress("indexing", total, total)
-
-    def _row(self, key: str, skill: Skill, known: TermCache) -> IndexRow:
-        try:
-            instructions = read_instructions(skill)
-        except SkillUnreadable as error:
-            # It was removed after the scan: the row can be found until the next scan removes it.
-            log.warning("%s: %s", error.path, error.message)
-            instructions = ""
-        features = skill_features(skill, instructions, known)
-        self.builders[label_of(key)].add(features.own)
-        return IndexRow(key, skill, instructions, features, self._vectors.get(text_hash(skill.searchable_text)))
 
     def _embed(self, several: Sequence[tuple[str, Skill]]) -> None:
         """Have a local embedder make the vectors that some rows lack."""
@@ -218,6 +216,15 @@ class RowBatches:
             self.failure = self._local.record_failure(error)
             return
         self._vectors.update(zip(map(text_hash, missing), made, strict=True))
+
+
+def _instructions(skill: Skill) -> str:
+    try:
+        return read_instructions(skill)
+    except SkillUnreadable as error:
+        # It was removed after the scan: the row can be found until the next scan removes it.
+        log.warning("%s: %s", error.path, error.message)
+        return ""
 
 
 def _checked_dimension(vectors: Sequence[Vector], dimension: int | None) -> int | None:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.state_file import label_of
@@ -31,17 +30,6 @@ TERMS_INDEX = "terms_idx"
 # LanceDB takes no two rows with one value of such a column, even from writers at the same time.
 UNIQUE = {b"lance-schema:unenforced-primary-key": b"true"}
 _ID_BYTES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRow:
-    """What a row is made of: its key, a skill, its body and features, and its vector if there is one."""
-
-    key: str
-    skill: Skill
-    instructions: str
-    features: SkillFeatures
-    vector: Sequence[float] | None
 
 
 def table_schema(dimension: int | None, *, embedding: str, more: Sequence[Any] = ()) -> Any:
@@ -107,28 +95,23 @@ def indexes() -> dict[str, tuple[str, Any]]:
     }
 
 
-def rows_table(rows: Sequence[IndexRow], schema: Any) -> Any:
-    """Return rows as Arrow's table."""
-    import pyarrow as pa
-
-    return pa.Table.from_pylist([_columns(row) for row in rows], schema=schema)
-
-
-def _columns(row: IndexRow) -> dict[str, object]:
-    skill = row.skill
+def row_columns(
+    key: str, skill: Skill, instructions: str, features: SkillFeatures, vector: Sequence[float] | None
+) -> dict[str, object]:
+    """Return the columns of the row of a skill with that body."""
     return {
-        "path": row.key,
-        "root": label_of(row.key),
+        "path": key,
+        "root": label_of(key),
         "content_hash": skill.stamp.content_hash,
         "name": skill.name,
         "description": skill.description,
         "category": skill.category,
         "tags": skill.tags,
         "tags_text": " ".join(skill.tags),
-        "instructions": row.instructions,
+        "instructions": instructions,
         "metadata": json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True),
-        "terms": row.features.text,
-        "features": row.features.encoded,
-        "embedded_hash": None if row.vector is None else text_hash(skill.searchable_text),
-        "vector": row.vector,
+        "terms": features.text,
+        "features": features.encoded,
+        "embedded_hash": None if vector is None else text_hash(skill.searchable_text),
+        "vector": vector,
     }

@@ -18,18 +18,19 @@ import json
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import private_mode
 from skillhub_mcp.index.lance import IN_MEMORY
 from skillhub_mcp.skills.admission import LENIENT
-from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
 
 log = logging.getLogger(__name__)
@@ -37,20 +38,16 @@ log = logging.getLogger(__name__)
 STATE_FILE = "index_state.json"
 FIRST_TABLE = "skills"
 SCHEMA_VERSION = 5
-STATE_FORMAT = 8
+STATE_FORMAT = 9
 NO_EMBEDDING = "none"
 
 _OWN_DIGITS = 12
-# What a skill has unless its header says otherwise; only the rest is written. Trust is that of its root.
-_DEFAULTS: Mapping[str, Any] = {
-    "category": None,
-    "tags": (),
-    "always_apply": False,
-    "allowed_tools": (),
-    "license": None,
-    "compatibility": None,
-    "metadata": {},
-    **{one.name: one.default for one in fields(Skill) if one.default is not MISSING and one.name != "trust"},
+_ENTRY = TypeAdapter(CachedSkillFile)
+# What a skill has of its file is written once, and what it has of its root not at all.
+_NOT_WRITTEN: Any = {
+    "root": True,
+    "name": True,
+    "skill": {"directory", "root", "stamp", "diagnostics", "trust", "source"},
 }
 
 
@@ -78,18 +75,6 @@ class LibraryKeys:
     @cached_property
     def _roots(self) -> Mapping[str, str]:
         return {label: path for path, label in self.labels.items()}
-
-    def key(self, root: str, directory: str) -> str:
-        """Return the key of a skill that was found under one of the roots."""
-        return make_key(self.labels[root], root, directory)
-
-    def root(self, key: str) -> str | None:
-        """Return the root whose label a key has, or None."""
-        return self._roots.get(label_of(key))
-
-    def directory(self, key: str) -> str:
-        """Return the directory that a key stands for, "" for a key of no known root."""
-        return self.directories([key])[0]
 
     def directories(self, keys: Iterable[str]) -> list[str]:
         """Return the directory of each key, "" for one of no known root."""
@@ -146,11 +131,6 @@ class IndexState:
         """Whether a newer version of SkillHub wrote it."""
         return self.format > STATE_FORMAT or self.schema > SCHEMA_VERSION
 
-    @property
-    def keys(self) -> LibraryKeys:
-        """The keys of all rows."""
-        return LibraryKeys({path: root.label for path, root in self.roots.items()})
-
     def among(self, roots: Iterable[SkillRoot]) -> dict[str, RootState]:
         """Return what the index has of some roots by path, without those that it has nothing of."""
         return {root.path: self.roots[root.path] for root in roots if root.path in self.roots}
@@ -160,13 +140,13 @@ class IndexState:
         return {directory: entry for own in self.among(roots).values() for directory, entry in own.files.items()}
 
     @property
-    def hashes(self) -> dict[str, str]:
-        """The content hash of each row by key."""
+    def rows(self) -> dict[str, Skill]:
+        """The skill of each row by key."""
         return {
-            make_key(root.label, path, directory): entry.stamp.content_hash
+            make_key(root.label, path, directory): skill
             for path, root in self.roots.items()
             for directory, entry in root.files.items()
-            if row_of(entry) is not None
+            if (skill := row_of(entry)) is not None
         }
 
     def with_version(self, version: int, roots: Mapping[str, RootState]) -> IndexState:
@@ -214,9 +194,9 @@ def decode_state(content: bytes) -> IndexState:
 def _digest(roots: Mapping[str, Any]) -> str:
     """Return the hash of relative path, mtime, size and content hash of every SKILL.md."""
     lines = sorted(
-        f"{root['label']}/{path}\0{file['mtime_ns']}\0{file['size']}\0{file['sha256']}\n"
+        f"{root['label']}/{path}\0{stamp['mtime_ns']}\0{stamp['size']}\0{stamp['content_hash']}\n"
         for root in roots.values()
-        for path, file in root["files"].items()
+        for path, stamp in ((path, file["stamp"]) for path, file in root["files"].items())
     )
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -248,33 +228,17 @@ def _root_from_json(path: str, root: Any) -> RootState:
 
 def entry_to_json(entry: CachedSkillFile) -> dict[str, Any]:
     """Return what was read from a SKILL.md as JSON values; where it lies is not among them."""
-    skill, shape, written = entry.skill, entry.shape, entry.stamp._asdict()
-    written["sha256"] = written.pop("content_hash")
-    if entry.diagnostics:
-        written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
-    if skill is not None:
-        written["shape"] = [shape.lines, shape.longest, shape.longest_at, shape.markup]
-        others = {name: value for name, default in _DEFAULTS.items() if (value := getattr(skill, name)) != default}
-        written["header"] = {"name": skill.name, "description": skill.description, **others}
+    written: dict[str, Any] = _ENTRY.dump_python(entry, mode="json", exclude=_NOT_WRITTEN, exclude_defaults=True)
     return written
 
 
 def entry_from_json(file: Any, *, directory: str, root: str) -> CachedSkillFile:
     """Return what was read from the SKILL.md in a directory below a root. Raises what `decode_state` raises."""
-    stamp = FileStamp(
-        int(file["mtime_ns"]), int(file["size"]), str(file["sha256"]), int(file["read_at_ns"]), int(file["ctime_ns"])
-    )
-    diagnostics = tuple(
-        Diagnostic(rule, Severity(severity), message, hint, line)
-        for rule, severity, message, hint, line in file.get("diagnostics", ())
-    )
-    header = file.get("header")
-    if header is None:
-        return CachedSkillFile(root, stamp, None, diagnostics)
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in header.items()}
-    place = {"directory": directory, "root": root, "diagnostics": diagnostics, "stamp": stamp}
-    skill = Skill(**{**_DEFAULTS, **values, **place, "name": str(header["name"])})
-    return CachedSkillFile(root, stamp, skill, diagnostics, HeaderShape(*file["shape"]))
+    skill = file["skill"]
+    if skill is not None:
+        own = {"directory": directory, "root": root, "stamp": file["stamp"], "diagnostics": file["diagnostics"]}
+        skill = {**skill, **own}
+    return _ENTRY.validate_python({**file, "root": root, "skill": skill})
 
 
 class IndexFiles:

@@ -37,6 +37,24 @@ class Statistics:
     terms: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)
 
+    def __add__(self, other: Statistics) -> Statistics:
+        if not self.skills:
+            return other
+        return Statistics(
+            self.skills + other.skills,
+            [own + more for own, more in zip(self.lengths, other.lengths, strict=True)],
+            dict(Counter(self.terms) + Counter(other.terms)),
+            dict(Counter(self.words) + Counter(other.words)),
+        )
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.skills - other.skills,
+            [own - less for own, less in zip(self.lengths, other.lengths, strict=True)],
+            dict(Counter(self.terms) - Counter(other.terms)),
+            dict(Counter(self.words) - Counter(other.words)),
+        )
+
     @cached_property
     def mean_lengths(self) -> Sequence[float]:
         """The mean length of each field in terms, at least 0.1."""
@@ -57,49 +75,16 @@ class Statistics:
         return math.log1p((self.skills - having + 0.5) / (having + 0.5))
 
 
-class StatisticsBuilder:
-    """Builds `Statistics` by adding skills, removing some, and adding other statistics."""
-
-    def __init__(self) -> None:
-        self._skills = 0
-        self._lengths = [0] * len(FIELDS)
-        self._terms, self._words = Counter[str](), Counter[str]()
-
-    def include(self, other: Statistics) -> None:
-        """Add statistics."""
-        self._count(other.skills, other.lengths)
-        self._terms.update(other.terms)
-        self._words.update(other.words)
-
-    def add(self, skill: SkillTerms) -> None:
-        """Count a skill."""
-        self._count(1, skill.lengths)
-        self._terms.update(skill.terms)
-        self._words.update(skill.words)
-
-    def remove(self, skill: SkillTerms) -> None:
-        """Count a skill no longer."""
-        self._count(-1, [-length for length in skill.lengths])
-        self._terms.subtract(skill.terms)
-        self._words.subtract(skill.words)
-
-    def _count(self, skills: int, lengths: Iterable[int]) -> None:
-        self._skills += skills
-        self._lengths = [own + more for own, more in zip(self._lengths, lengths, strict=True)]
-
-    def build(self) -> Statistics:
-        """Return the statistics of the skills counted so far."""
-        return Statistics(self._skills, self._lengths, dict(+self._terms), dict(+self._words))
-
-
-def counted(skills: Iterable[SkillTerms], before: Iterable[Statistics] = ()) -> Statistics:
-    """Return the statistics of skills, and of those `before`."""
-    builder = StatisticsBuilder()
-    for one in before:
-        builder.include(one)
+def counted(skills: Iterable[SkillTerms]) -> Statistics:
+    """Return the statistics of some skills."""
+    number, lengths = 0, [0] * len(FIELDS)
+    terms, words = Counter[str](), Counter[str]()
     for skill in skills:
-        builder.add(skill)
-    return builder.build()
+        number += 1
+        lengths = [own + more for own, more in zip(lengths, skill.lengths, strict=True)]
+        terms.update(skill.terms)
+        words.update(skill.words)
+    return Statistics(number, lengths, dict(terms), dict(words))
 
 
 class RootStatistics:

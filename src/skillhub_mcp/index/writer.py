@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from skillhub_mcp._util.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index.features import SkillTerms
 from skillhub_mcp.index.lance import IN_MEMORY, IndexDamaged, NoRoom, damaged, is_in
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.rows import EmbeddingOptions, RowBatches, RowEmbedder, StoredVector
@@ -35,7 +37,7 @@ from skillhub_mcp.index.state_file import (
     TableVersionId,
     free_label,
     label_of,
-    row_of,
+    make_key,
 )
 from skillhub_mcp.index.statistics import RootStatistics, Statistics, counted
 from skillhub_mcp.index.store import Store
@@ -188,7 +190,7 @@ class IndexWriter:
 
         def open_table() -> tuple[TableVersion, Statistics]:
             table = self.open_table(state)
-            return table, counted((), [self._count(root, table) for root in own.values()])
+            return table, sum((self._count(root, table) for root in own.values()), Statistics())
 
         unembedded = None if self._embedder is None else sum(root.unembedded for root in own.values())
         return SearchIndex(state.published, keys, open_table, unembedded=unembedded)
@@ -218,7 +220,7 @@ class IndexWriter:
                 kept = {path: root for path, root in state.roots.items() if path not in roots}
                 if len(kept) < len(state.roots):
                     rest = replace(state, roots=kept)
-                    removed = state.hashes.keys() - rest.hashes.keys()
+                    removed = state.rows.keys() - rest.rows.keys()
                     version = self.store(state.table).update(state.published.version, (), removed=removed)
                     self._save(rest.with_version(version.version, kept), state)
 
@@ -233,7 +235,10 @@ class IndexWriter:
         again, with new vectors.
         """
         with self._writing():
-            order = _Order(roots, take_scan(), reason, depth)
+            try:
+                order = _Order(roots, take_scan(), reason, depth)
+            except OSError as error:
+                raise IndexUnavailable(f"The skills cannot be read: {error}", hint="call again") from error
             log.info("Indexing %s: %s", self.db_path, reason)
             return order.scan, self._sync(order, self.state())
 
@@ -298,21 +303,24 @@ class IndexWriter:
     def _update(self, order: _Order, state: IndexState, base: TableVersion) -> SyncReport | None:
         """Write the differences from the committed version beside the rows of other roots."""
         next_roots = _next_roots(order.roots, order.scan.memory, state)
-        stored = base.hashes() if order.depth is SyncDepth.VERIFY else state.hashes
+        stored = {key: skill.stamp.content_hash for key, skill in state.rows.items()}
+        if order.depth is SyncDepth.VERIFY:
+            stored = base.hashes()
         present = _by_key(order.scan, next_roots)
         written = {
             key: skill for key, skill in present.items() if order.rebuild or stored.get(key) != skill.stamp.content_hash
         }
-        removed = stored.keys() - replace(state, roots=next_roots).hashes.keys()
+        removed = stored.keys() - replace(state, roots=next_roots).rows.keys()
         batches = self._batches(written, None if order.rebuild else base)
         version = base
         if written or removed:
             version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=removed)
+            replaced = defaultdict[str, list[SkillTerms]](list)
             for key, terms in base.counted({*written, *removed}):
-                batches.builders[label_of(key)].remove(terms)
+                replaced[label_of(key)].append(terms)
             for root in state.roots.values():
-                if root.label in batches.builders:
-                    batches.builders[root.label].include(self._count(root, base))
+                if root.label in batches.statistics.keys() | replaced.keys():
+                    batches.statistics[root.label] += self._count(root, base) - counted(replaced[root.label])
         self._commit(state.table, version, next_roots, batches, state)
         if not (written or removed) and state.roots.keys() == next_roots.keys():
             return None
@@ -324,15 +332,10 @@ class IndexWriter:
         written = _by_key(order.scan, next_roots)
         batches = self._batches(written, None if order.rebuild else base)
         store, schema = self.store(self._files.table), table_schema(batches.dimension, embedding=self.embedding)
-        try:
-            version = store.rebuild(batches.pieces, schema)
-        except NoRoom:
-            raise
-        except IndexDamaged as error:
-            self._check_cancelled()
-            log.info("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
+        if base is None:
+            # There may be something that cannot be overwritten.
             store.discard()
-            version = store.rebuild(batches.pieces, schema)
+        version = store.rebuild(batches.pieces, schema)
         self._commit(store.name, version, next_roots, batches, None)
         return SyncReport(order.reason, len(written), 0, True, batches.failure)
 
@@ -354,9 +357,7 @@ class IndexWriter:
         batches: RowBatches,
         before: IndexState | None,
     ) -> None:
-        names = {
-            label: self._statistics.save(table, label, version, own.build()) for label, own in batches.builders.items()
-        }
+        names = {label: self._statistics.save(table, label, version, own) for label, own in batches.statistics.items()}
         roots = {path: replace(root, statistics=names.get(root.label, root.statistics)) for path, root in roots.items()}
         if self._embedder is not None and (before is None or before.published.version != version.version):
             roots = _with_unembedded(roots, version)
@@ -497,8 +498,7 @@ def _next_roots(roots: Sequence[SkillRoot], memory: ScanCache, committed: IndexS
 
 
 def _by_key(scan: Scan, roots: Mapping[str, RootState]) -> dict[str, Skill]:
-    keys = LibraryKeys({path: root.label for path, root in roots.items()})
-    return {keys.key(skill.root, skill.directory): skill for skill in scan.snapshot.everything}
+    return {make_key(roots[skill.root].label, skill.root, skill.directory): skill for skill in scan.snapshot.everything}
 
 
 def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> dict[str, RootState]:
@@ -509,11 +509,5 @@ def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> d
 
 def _skills(state: IndexState, keys: Iterable[str]) -> dict[str, Skill]:
     """Return the skills of some keys that have a row."""
-    library, found = state.keys, {}
-    for key in keys:
-        root = library.root(key)
-        entry = None if root is None else state.roots[root].files.get(library.directory(key))
-        skill = None if entry is None else row_of(entry)
-        if skill is not None:
-            found[key] = skill
-    return found
+    rows = state.rows
+    return {key: rows[key] for key in keys if key in rows}

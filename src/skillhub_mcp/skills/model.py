@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
@@ -39,7 +38,8 @@ class Trust(str, Enum):
         return self in (Trust.AWAITED, Trust.CHANGED)
 
 
-class FileStamp(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FileStamp:
     """The state of a SKILL.md when it was read; `content_hash` starts with `header:` if only that was read."""
 
     mtime_ns: int

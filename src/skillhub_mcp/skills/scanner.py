@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.errors import SkillHubError
@@ -40,7 +39,8 @@ _COARSE_TICK_NS = 2_000_000_000
 _LAST_SKILL = 1
 
 
-class CachedSkillFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CachedSkillFile:
     """The result of reading one SKILL.md. `name` is the name of its directory, or of the link to it."""
 
     root: str

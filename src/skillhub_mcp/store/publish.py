@@ -34,7 +34,7 @@ from skillhub_mcp.index.store import manifest_name
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.files.content import read_whole
-from skillhub_mcp.skills.model import Skill, is_skill_file
+from skillhub_mcp.skills.model import FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.scanner import CachedSkillFile
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -66,8 +66,6 @@ _NAMED_SKILLS = 3
 _ROWS_AT_ONCE = 10 * PATHS_PER_STATEMENT
 _UPLOADED_AT_ONCE = 16 * 1024 * 1024
 _DAY = 86_400.0
-# Each checkout has times of its own.
-_OF_A_CHECKOUT = ("mtime_ns", "ctime_ns", "read_at_ns")
 
 
 class NotPublished(NamedTuple):
@@ -265,7 +263,8 @@ class _Publication:
             if sum(map(len, pending.values())) >= _UPLOADED_AT_ONCE:
                 upload()
             files, embedded = tuple(found), hashes.get(skill.row)
-            entry = {name: one for name, one in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
+            # Each checkout has times of its own.
+            entry = entry_to_json(replace(skill.entry, stamp=FileStamp(0, stamp.size, stamp.content_hash, 0)))
             digest = digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
             rows.append(_Row(skill, files, embedded, digest))
         upload()
@@ -423,7 +422,7 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
     """
     report = snapshot.report
     labels = {path: root.label for path, root in state.roots.items()}
-    rows = state.hashes
+    rows = state.rows
     entries = state.memory_of(report.roots)
     # Paths of this machine stay here: a skill that could not be read is named by its directory.
     left_out = [

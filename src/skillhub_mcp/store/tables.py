@@ -202,7 +202,7 @@ def _first_line(error: Exception, options: Mapping[str, str]) -> str:
     return shown[:_SHOWN]
 
 
-FORMAT = 1
+FORMAT = 2
 # The columns of the table; the rest is JSON in `details`.
 PLAIN = ("number", "created_at", "skills", "files", "bytes", "digest", "skills_version", "files_version")
 
