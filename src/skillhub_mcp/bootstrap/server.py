@@ -77,7 +77,7 @@ def server_options(
     from skillhub_mcp.server.options import ServerOptions, TrustAsking
 
     replica = settings.replica.read_only
-    has_context = settings.disclosure.skills_enabled and not replica
+    has_context = "context" in settings.disclosure.tools and settings.disclosure.skills_enabled and not replica
     asks_for_trust = settings.policy.trust in ("limited", "ask") and not (over_http or replica)
     hooks: Sequence[Hook] = ()
     if settings.execution.hooks:
@@ -100,7 +100,7 @@ def server_options(
         error_style=settings.disclosure.error_style,
         run_timeout_seconds=settings.execution.timeout_seconds,
         registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
-        make_catalogues=partial(make_catalogues, settings, hub.access, hub.views.snapshot) if has_context else None,
+        catalogues=make_catalogues(settings, hub.access, hub.views.snapshot) if has_context else None,
         context_limit=settings.disclosure.skill_search_limit,
         make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
         saved_sessions=beside_index(settings, "sessions"),

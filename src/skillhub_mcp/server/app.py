@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from fastmcp import FastMCP
 from fastmcp.server.middleware import Middleware
@@ -27,9 +26,6 @@ from skillhub_mcp.server.tools import registration
 from skillhub_mcp.server.tools.core import CoreTools
 from skillhub_mcp.version import version
 
-if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.context.catalogue import Catalogues
-
 _LIST_TTL_SECONDS = 300
 _LIST_PAGE = 250
 # A client over stdio that does not list the tools gets its hub started nevertheless.
@@ -41,19 +37,17 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     hub.lookup.also_take_uris(options.publisher.directory_at)
     over_stdio = options.transport == "stdio"
 
-    def keeps_output_of(session: tuple[str, ...]) -> bool:
+    def keeps_output(session: tuple[str, ...]) -> bool:
         return hub.commands().outputs.keeps(session)
 
     sessions = Sessions(
         options.transport,
         stateless=options.stateless,
         agreements=SharedAgreements(options.agreements) if options.agreements else None,
-        is_kept=keeps_output_of,
+        is_kept=keeps_output,
     )
     notifier = ChangeNotifier(hub, options.publisher, prompts="skill" in options.tools, stateless=options.stateless)
-    make_catalogues = options.make_catalogues if "context" in options.tools else None
-    catalogues = None if make_catalogues is None else make_catalogues()
-    introduction = Introduction(hub, options, catalogues)
+    introduction = Introduction(hub, options)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
@@ -99,16 +93,14 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     )
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
-    for tool in _tools_and_prompts(server, hub, sessions, options, catalogues):
+    for tool in _tools_and_prompts(server, hub, sessions, options):
         server.add_tool(tool)
     return server
 
 
-def _tools_and_prompts(
-    server: FastMCP, hub: SkillHub, sessions: Sessions, options: ServerOptions, catalogues: Catalogues | None
-) -> Sequence[Tool]:
+def _tools_and_prompts(server: FastMCP, hub: SkillHub, sessions: Sessions, options: ServerOptions) -> Sequence[Tool]:
     """Return the tools of the chosen sets, and register their prompts. A set is imported only if it is chosen."""
-    with_paths = options.expose_paths
+    with_paths, catalogues = options.expose_paths, options.catalogues
     tools: list[Tool] = []
     core = CoreTools(hub, sessions, base_uri=options.publisher.base_uri, with_paths=with_paths)
     if "core" in options.tools:
@@ -152,7 +144,7 @@ def _tools_and_prompts(
 
         skill_tool = SkillTool(hub, sessions, with_paths=with_paths, closing=options.closing)
         tools.append(registration.skill_tool(skill_tool))
-        server.add_provider(SkillPromptProvider(hub, sessions, with_paths=with_paths, closing=options.closing))
+        server.add_provider(SkillPromptProvider(skill_tool))
         server.completion(name_completion(hub))
     if options.enable_run:
         from skillhub_mcp.server.tools.run import RunTool

@@ -36,9 +36,9 @@ class TrustAsking:
 class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
 
-    `make_catalogues` returns the catalogues of the agent-context tools, whose searches return `context_limit` hits by
-    default. `make_resolver` returns AGENTS.md in a directory as a session knows it. `card` says how much of each skill
-    the instructions show, and `card_project` returns the directory whose files tell which skills fit, or an empty text.
+    `catalogues` are those of the agent-context tools, whose searches return `context_limit` hits by default.
+    `make_resolver` returns AGENTS.md in a directory as a session knows it. `card` says how much of each skill the
+    instructions show, and `card_project` returns the directory whose files tell which skills fit, or an empty text.
     `remember` saves a rule that a person agreed to, and `trust` that they trust the project. `client` is where the
     client's directories are kept if they decide what `project` returns. `closing` ends what the Skill tool returns. Of
     several processes that may receive a client's requests, all have one `state_key`, and the directory `agreements`.
@@ -53,7 +53,7 @@ class ServerOptions:
     error_style: ErrorStyle
     run_timeout_seconds: float
     registry_admission: Callable[[bool], Admission]
-    make_catalogues: Callable[[], Catalogues] | None
+    catalogues: Catalogues | None
     context_limit: int
     make_resolver: MakeResolver
     saved_sessions: str

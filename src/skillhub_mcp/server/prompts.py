@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
-from fastmcp.server.completions import MAX_COMPLETION_VALUES, CompletionHandler, CompletionReference
+from fastmcp.server.completions import CompletionHandler, CompletionReference
 from fastmcp.server.providers.base import Provider
 from fastmcp.utilities.components import FastMCPComponent
 from fastmcp.utilities.versions import VersionSpec
 from mcp_types import Prompt as WirePrompt
 from pydantic import PrivateAttr
 
-from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, SkillHubError
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.sanitize import for_model, path_for_model, shortened
+from skillhub_mcp.sanitize import for_model, shortened
 from skillhub_mcp.server.middleware.sessions import Sessions
-from skillhub_mcp.skills.model import Skill, is_skill_file
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import shown_name
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.server.tools.run import SkillTool
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def name_completion(hub: SkillHub) -> CompletionHandler:
 
     async def complete(
         reference: CompletionReference, argument: mcp_types.CompletionArgument, _: mcp_types.CompletionContext | None
-    ) -> mcp_types.Completion | None:
+    ) -> list[str] | None:
         if getattr(reference, "name", "") != BY_NAME or argument.name != "name":
             return None
         try:
@@ -49,18 +49,16 @@ def name_completion(hub: SkillHub) -> CompletionHandler:
             log.warning("Nothing can be completed: %s", error.message)
             return None
         typed = argument.value.strip().removeprefix("/")
-        return completion(typed, (shown_name(skill.name) for skill in skills if skill.user_invocable))
+        return matching(typed, (shown_name(skill.name) for skill in skills if skill.user_invocable))
 
     return complete
 
 
-def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
+def matching(typed: str, candidates: Iterable[str]) -> list[str]:
     """Return the candidates that contain `typed`, first those that start with it."""
     folded = typed.casefold()
     found = [candidate for candidate in set(candidates) if folded in candidate.casefold()]
-    found.sort(key=lambda candidate: (not candidate.casefold().startswith(folded), candidate))
-    shown = found[:MAX_COMPLETION_VALUES]
-    return mcp_types.Completion(values=shown, total=len(found), has_more=len(shown) < len(found))
+    return sorted(found, key=lambda candidate: (not candidate.casefold().startswith(folded), candidate))
 
 
 _SHOWN_DESCRIPTION = 200
@@ -70,16 +68,12 @@ _ARGUMENTS = "What to do with it"
 class SkillPromptProvider(Provider):
     """The prompts of one hub, and one more, `skill`, that takes a name.
 
-    Skills that await trust, and a skill that is itself named `skill`, are available through that one alone. With
-    `with_paths` a client gets the directory of a skill's files.
+    Skills that await trust, and a skill that is itself named `skill`, are available through that one alone.
     """
 
-    def __init__(self, hub: SkillHub, sessions: Sessions, *, with_paths: bool, closing: str) -> None:
+    def __init__(self, tool: SkillTool) -> None:
         super().__init__()
-        self._hub = hub
-        self._sessions = sessions
-        self._with_paths = with_paths
-        self._closing = closing
+        self._tool = tool
 
     async def _list_prompts(self) -> Sequence[Prompt]:
         skills = await asyncio.to_thread(self._invocable)
@@ -99,27 +93,10 @@ class SkillPromptProvider(Provider):
         """Return none, without reading every skill before the first client is answered."""
         return []
 
-    def render(self, name: str, arguments: str) -> str:
-        """Return a skill's text for the person who invokes it. Raises what `SkillHub.load_whole` raises."""
-        session = self._sessions.current()
-        first, body = self._hub.reader.load_whole(name, granted=session.granted)
-        written, appended = substitute_arguments(body, arguments)
-        files, _ = self._hub.reader.list_files(first.skill)
-        loaded = render_skill_loaded(
-            path_for_model(first.handle),
-            written,
-            files=[file.path for file in files if not is_skill_file(file.path)],
-            directory=first.skill.directory if self._with_paths else "",
-            closing=self._closing,
-        )
-        text = loaded + appended
-        session.ledger.record_skill(first.skill, text)
-        return text
-
     def _invocable(self) -> dict[str, Skill]:
         """Return the skills that people can invoke, by the names of their prompts, in the order of the names."""
         try:
-            listed = self._hub.skills(agreed_only=True)
+            listed = self._tool.hub.skills(agreed_only=True)
         except PolicyUnreadable as error:
             # A list cannot report an error; a call of a prompt or a tool does.
             log.warning("No skill is offered as a prompt: %s", error.message)
@@ -137,7 +114,7 @@ class SkillPromptProvider(Provider):
             title=f"/{shown_name(skill.name)}",
             description=shortened(for_model(skill.description), _SHOWN_DESCRIPTION),
             arguments=[PromptArgument(name="arguments", description=hint, required=False)],
-        ).bind(self, skill.name)
+        ).bind(self._tool, skill.name)
 
     def _by_name(self) -> Prompt:
         arguments = [
@@ -145,15 +122,15 @@ class SkillPromptProvider(Provider):
             PromptArgument(name="arguments", description=_ARGUMENTS, required=False),
         ]
         prompt = _SkillPrompt(name=BY_NAME, title="/skill", description="Use a skill by its name", arguments=arguments)
-        return prompt.bind(self, None)
+        return prompt.bind(self._tool, None)
 
 
 class _SkillPrompt(Prompt):
-    _provider: SkillPromptProvider = PrivateAttr()
+    _tool: SkillTool = PrivateAttr()
     _skill: str | None = PrivateAttr()
 
-    def bind(self, provider: SkillPromptProvider, skill: str | None) -> _SkillPrompt:
-        self._provider, self._skill = provider, skill
+    def bind(self, tool: SkillTool, skill: str | None) -> _SkillPrompt:
+        self._tool, self._skill = tool, skill
         return self
 
     def to_mcp_prompt(self, **overrides: Any) -> WirePrompt:
@@ -165,7 +142,7 @@ class _SkillPrompt(Prompt):
         name = str(given.get("name") or "").strip().removeprefix("/") if self._skill is None else self._skill
         if not name:
             raise InvalidArgument("name", "must be given", hint="type the name of a skill")
-        text = await asyncio.to_thread(self._provider.render, name, str(given.get("arguments") or "").strip())
+        text = await asyncio.to_thread(self._tool.text_for_person, name, str(given.get("arguments") or "").strip())
         return PromptResult(text, description=self.description)
 
 

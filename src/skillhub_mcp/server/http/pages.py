@@ -47,12 +47,12 @@ class Refusals:
             error, what = "token_required", "This server requires a token."
         sentence = f"{what} Send one with each request, in the header 'Authorization: Bearer TOKEN'. {self._givers()}"
         headers = {"www-authenticate": _DESCRIPTION.sub(f'error_description="{what}"', challenge)}
-        return _refusal(HTTPStatus.UNAUTHORIZED, error, sentence, headers)
+        return refusal(HTTPStatus.UNAUTHORIZED, error, sentence, headers)
 
     def not_found(self, scope: Scope) -> Response:
         """Return 404 with where the endpoint is."""
         sentence = f"Nothing is here. MCP clients connect to {self._endpoint(scope)}."
-        return _refusal(HTTPStatus.NOT_FOUND, "not_found", sentence)
+        return refusal(HTTPStatus.NOT_FOUND, "not_found", sentence)
 
     def replacement(self, scope: Scope, status: int, headers: Headers) -> Response | None:
         """Return a refusal with its reason for one without, or None."""
@@ -61,10 +61,10 @@ class Refusals:
         if status == HTTPStatus.MISDIRECTED_REQUEST:
             settings = "SKILLHUB_PUBLIC_URL or SKILLHUB_ALLOWED_HOSTS"
             sentence = f"The Host header is not an address of this server: set {settings}."
-            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", sentence)
+            return refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", sentence)
         if status == HTTPStatus.FORBIDDEN and "origin" in Headers(scope=scope):
             sentence = "Pages of this origin may not call: set SKILLHUB_ALLOWED_ORIGINS."
-            return _refusal(HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
+            return refusal(HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
         if status == HTTPStatus.NOT_FOUND and scope["path"] != MCP_PATH:
             return self.not_found(scope)
         return None
@@ -113,7 +113,7 @@ class LegibleRefusals:
         await self._app(scope, receive, send_legibly)
 
 
-def _refusal(status: HTTPStatus, error: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+def refusal(status: HTTPStatus, error: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return a refusal in the form of OAuth errors: clients show `error_description`."""
     content = {"error": error, "error_description": sentence}
     return JSONResponse(content, status_code=status, headers={**_HEADERS, **(headers or {})})

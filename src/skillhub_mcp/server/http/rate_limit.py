@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import math
 import time
@@ -13,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import RateLimited
+from skillhub_mcp.policy.access_tokens import digest_of
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 from skillhub_mcp.server.http.pages import METRICS_PATH, READY_PATH
@@ -62,22 +62,22 @@ class WrongTokens:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._buckets = TokenBuckets(_WRONG_TOKENS_A_MINUTE, clock=clock)
-        self._accepted: LRUCache[bytes, None] = LRUCache(_MAX_TOKENS)
+        self._accepted: LRUCache[str, None] = LRUCache(_MAX_TOKENS)
 
     def wait(self, address: str, token: str) -> RateLimited | None:
         """Return the error if `token` is not verified now, or None."""
         seconds = self._buckets.wait(address)
-        if not seconds or _digest(token) in self._accepted:
+        if not seconds or digest_of(token) in self._accepted:
             return None
         return RateLimited("wrong tokens", per_minute=self._buckets.per_minute, seconds=seconds)
 
     def record_accepted(self, token: str) -> None:
         """Record that `token` was accepted."""
-        self._accepted.put(_digest(token), None)
+        self._accepted.put(digest_of(token), None)
 
     def record_wrong(self, address: str, token: str) -> None:
         """Record that `token` is unknown, or no longer valid."""
-        self._accepted.pop(_digest(token))
+        self._accepted.pop(digest_of(token))
         self._buckets.take(address)
 
 
@@ -124,7 +124,3 @@ def client_of(scope: Scope) -> str:
     """Return the client that a request counts for: the bearer of its token, or else its address."""
     token = getattr(scope.get("user"), "access_token", None)
     return f"token {token.client_id}" if isinstance(token, CallerToken) else f"address {address_of(scope)}"
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -14,7 +14,7 @@ from http import HTTPStatus
 import anyio.to_thread
 from fastmcp import FastMCP
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhub_mcp.errors import (
@@ -31,7 +31,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
 from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
 from skillhub_mcp.server.callers import NAMELESS, caller_name
-from skillhub_mcp.server.http.pages import Refusals
+from skillhub_mcp.server.http.pages import Refusals, refusal
 from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.skills.model import SKILL_FILE
 
@@ -87,9 +87,12 @@ def _answered(
             return answer(request)
     except _PASSING as error:
         log.warning("A request for skills to install is not answered: %s", error.message)
-        return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, error, "The skills cannot be given now; try again.")
+        # The error's own words may name a path of this machine.
+        sentence = "The skills cannot be given now; try again."
+        return refusal(HTTPStatus.SERVICE_UNAVAILABLE, error.code.lower(), sentence, {"retry-after": "5"})
     except BlockedByHook as error:
-        return _refusal(HTTPStatus.FORBIDDEN, error, "A hook of this server does not let this skill be installed.")
+        sentence = "A hook of this server does not let this skill be installed."
+        return refusal(HTTPStatus.FORBIDDEN, error.code.lower(), sentence)
     except SkillHubError:
         return refusals.not_found(request.scope)
 
@@ -115,13 +118,3 @@ def _whole(request: Request, media_type: str, body: bytes) -> Response:
     if headers["etag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(body, headers={**headers, "content-type": media_type})
-
-
-def _refusal(status: HTTPStatus, error: SkillHubError, sentence: str) -> Response:
-    """Return a refusal with `sentence`: the error's own words may name a path of this machine."""
-    headers = {**_HEADERS, "cache-control": "no-store"}
-    if status is HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["retry-after"] = "5"
-    return JSONResponse(
-        {"error": error.code.lower(), "error_description": sentence}, status_code=status, headers=headers
-    )

@@ -12,7 +12,7 @@ import base64
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -41,9 +41,6 @@ from skillhub_mcp.server.options import ServerOptions
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
-
-if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
 log = logging.getLogger(__name__)
 
@@ -78,14 +75,13 @@ _TIMEOUT_SECONDS = 1.0
 class Introduction(Middleware):
     """Introduces one server to each client, and starts the hub shortly after a client has the list of tools.
 
-    The skills are read when the first client connects. `rules` are the instructions without any skill. `catalogues` are
-    those of the agent-context tools.
+    The skills are read when the first client connects. `rules` are the instructions without any skill.
     """
 
-    def __init__(self, hub: SkillHub, options: ServerOptions, catalogues: Catalogues | None) -> None:
+    def __init__(self, hub: SkillHub, options: ServerOptions) -> None:
         self._hub = hub
         self._options = options
-        self._catalogues = catalogues
+        self._catalogues = options.catalogues
         self._timer: asyncio.TimerHandle | None = None
         self.rules = _rules(options.tools)
 

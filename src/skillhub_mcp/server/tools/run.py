@@ -12,7 +12,7 @@ from mcp_types import TextContent
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
+from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import ExecutionTimeout, InvalidArgument
 from skillhub_mcp.execution.outputs import ARGUMENT as OUTPUT_ARGUMENT
 from skillhub_mcp.execution.outputs import is_place
@@ -110,17 +110,29 @@ class SkillTool:
         loaded = self.hub.load(name, part=part, granted=session.granted)
         if part > 1:
             session.ledger.check_goes_on("skill", skill_path(loaded.skill), loaded.digest, argument="part", first=1)
-        files, _ = self.hub.reader.list_files(loaded.skill)
-        text = render_skill_loaded(
-            path_for_model(loaded.handle),
-            loaded.instructions,
-            files=[file.path for file in files if not is_skill_file(file.path)] if part == 1 else [],
-            directory=loaded.skill.directory if self.with_paths else "",
-            rest=_rest(loaded),
-            closing=self.closing,
-        )
+        text = self._rendered(loaded, loaded.instructions, rest=_rest(loaded))
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
         return ToolResult(content=text)
+
+    def text_for_person(self, name: str, arguments: str) -> str:
+        """Return a skill's whole text for the person who invokes it. Raises what `SkillHub.load` raises."""
+        session = self.sessions.current()
+        first, body = self.hub.reader.load_whole(name, granted=session.granted)
+        written, appended = substitute_arguments(body, arguments)
+        text = self._rendered(first, written) + appended
+        session.ledger.record_skill(first.skill, text)
+        return text
+
+    def _rendered(self, loaded: LoadedSkill, body: str, *, rest: str = "") -> str:
+        files = self.hub.reader.list_files(loaded.skill)[0] if loaded.part == 1 else ()
+        return render_skill_loaded(
+            path_for_model(loaded.handle),
+            body,
+            files=[file.path for file in files if not is_skill_file(file.path)],
+            directory=loaded.skill.directory if self.with_paths else "",
+            rest=rest,
+            closing=self.closing,
+        )
 
 
 def _rest(loaded: LoadedSkill) -> str:
