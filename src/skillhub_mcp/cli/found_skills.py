@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import surroundings_of
@@ -24,15 +24,22 @@ def found_skills(settings: Settings) -> tuple[int, list[UnsearchedPlace]]:
     return sum(counts.values()), [one for one in usable if one.place.source is not Source.BUILTIN]
 
 
-def serve_found(found: Sequence[UnsearchedPlace], settings: Settings) -> None:
-    """Record the places: a project's for that project, the others for all."""
-    project = project_of(settings).root
+def entries_of(found: Sequence[UnsearchedPlace], settings: Settings) -> dict[str, str | None]:
+    """Return the words and paths that record the places, each with its project; None is every project."""
+    entries: dict[str, str | None] = {}
+    for place in (one.place for one in found):
+        is_word = place.word in RECORDABLE_PLACES
+        of_project = place.source is Source.PROJECT and not is_word
+        entries[place.word if is_word else place.path] = project_of(settings).root if of_project else None
+    return entries
+
+
+def record_roots(entries: Mapping[str, str | None]) -> None:
+    """Let the words and paths be searched from now on, each in its project. Raises PolicyUnwritable."""
 
     def change(record: RecordedRoots) -> RecordedRoots:
-        for one in found:
-            word = one.place.word if one.place.word in RECORDABLE_PLACES else ""
-            of_project = one.place.source is Source.PROJECT and not word
-            record = record.with_entry(word or one.place.path, project=project if of_project else None)
+        for entry, project in entries.items():
+            record = record.with_entry(entry, project=project)
         return record
 
     change_roots(roots_path(), change)

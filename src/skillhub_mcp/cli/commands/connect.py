@@ -20,7 +20,7 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.console import can_ask, confirm, print_difference, print_line, print_note, print_table, print_text
-from skillhub_mcp.cli.found_skills import found_skills, found_text, serve_found
+from skillhub_mcp.cli.found_skills import entries_of, found_skills, found_text, record_roots
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, FileChange, Plan, Registration, ToPaste, no_file_of
@@ -401,7 +401,7 @@ def _offer_found(args: argparse.Namespace) -> dict[str, object]:
         if args.serve_found is None and not args.yes:
             serving = confirm("Serve them?", default=True)
     if serving:
-        serve_found(found, settings)
+        record_roots(entries_of(found, settings))
     if args.json:
         rows = [{"path": one.place.path, "skills": one.skills, "command": one.reason.command} for one in found]
         return {"found": rows, "serving_found": serving}

@@ -20,7 +20,7 @@ from skillhub_mcp.chosen_roots import (
 )
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
 from skillhub_mcp.cli.console import print_line, print_note, print_text
-from skillhub_mcp.cli.found_skills import found_skills, serve_found
+from skillhub_mcp.cli.found_skills import entries_of, found_skills, record_roots
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument
@@ -112,23 +112,19 @@ def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
 
 def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
-    if args.all:
-        return _add_all(args, settings)
-    if not args.places:
+    if not (args.places or args.all):
         raise InvalidArgument("PLACE", "is required", hint="`skillhub roots add --all` adds every place with skills")
+    if args.all and (args.places or args.project):
+        raise InvalidArgument("--all", "takes no PLACE and no --project", hint="remove one of the two")
     project = project_of(settings).root if args.project else None
-    entries = [_checked(decode_argument(typed), project) for typed in args.places]
+    entries = {_checked(decode_argument(typed), project): project for typed in args.places}
+    if args.all:
+        entries = entries_of(found_skills(settings)[1], settings)
     before = {entry: bool(_roots_of_entry(entry, roots_of(settings))) for entry in entries}
     # A place that is searched by default, or under another path, needs no record; settings may change that.
     chosen = settings.skills.dirs_given or settings.skills.roots_given
-
-    def change(record: RecordedRoots) -> RecordedRoots:
-        for entry in (entry for entry in entries if chosen or not before[entry]):
-            record = record.with_entry(entry, project=project)
-        return record
-
     if not args.dry_run:
-        change_roots(roots_path(), change)
+        record_roots({entry: place for entry, place in entries.items() if chosen or not before[entry]})
     added = []
     for entry in entries:
         roots = _roots_of_entry(entry, roots_of(settings))
@@ -139,8 +135,12 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         return print_json({"added": added, "project": project, "record": roots_path(), "dry_run": args.dry_run})
     for one in added:
-        state = _state(one, " in this project" if project else "", dry_run=args.dry_run)
-        print_line(f"{_shown(settings, one['place'])} {state}: {_count(one)}")
+        state = _state(one, " in this project" if entries[one["place"]] else "", dry_run=args.dry_run)
+        # The directories of a word are not known before it is recorded.
+        count = f": {_count(one)}" if one["skills"] or not args.dry_run else ""
+        print_line(f"{_shown(settings, one['place'])} {state}{count}")
+    if not added:
+        print_text("Every skill that was found is served already; `skillhub roots` lists the places.")
     if chosen and not args.dry_run and not all(one["searched"] for one in added):
         name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
         print_note(f"{name} is set here: `skillhub roots` lists what that leaves out")
@@ -153,22 +153,6 @@ def _state(added: Mapping[str, Any], where: str, *, dry_run: bool) -> str:
     if dry_run:
         return f"would be recorded{where}"
     return f"is searched{where} from now on" if added["searched"] else f"is recorded{where}, and not searched here"
-
-
-def _add_all(args: argparse.Namespace, settings: Settings) -> int:
-    if args.places or args.project:
-        raise InvalidArgument("--all", "takes no PLACE and no --project", hint="remove one of the two")
-    _, found = found_skills(settings)
-    if not args.dry_run:
-        serve_found(found, settings)
-    if args.json:
-        added = [{"place": one.place.path, "skills": one.skills, "at_least": one.at_least} for one in found]
-        return print_json({"added": added, "record": roots_path(), "dry_run": args.dry_run})
-    for one in found:
-        print_line(f"{one.shown} {'would be' if args.dry_run else 'is'} searched from now on: {one.count}")
-    if not found:
-        print_text("Every skill that was found is served already; `skillhub roots` lists the places.")
-    return EXIT_OK
 
 
 def _shown(settings: Settings, entry: str) -> str:
