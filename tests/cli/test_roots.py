@@ -317,7 +317,10 @@ def test_all_found_places_are_added_together(
     write_skill("one", root=home / ".claude" / "skills")
     write_skill("two", root=home / ".codex" / "skills")
     write_skill("three", root=project / ".cursor" / "skills")
-    assert "~/.codex/skills would be recorded: 1 skill" in skillhub("roots", "add", "--all", "--dry-run", SKILLS_DIR="").out
+    assert (
+        "~/.codex/skills would be recorded: 1 skill"
+        in skillhub("roots", "add", "--all", "--dry-run", SKILLS_DIR="").out
+    )
     done = skillhub("roots", "add", "--all", "--json", SKILLS_DIR="")
     assert [one["skills"] for one in done.json["added"]] == [1, 1, 1]
     listed = skillhub("list", "--json", SKILLS_DIR="").json

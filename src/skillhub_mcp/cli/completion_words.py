@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.errors import SkillHubError
@@ -27,18 +27,14 @@ _NAME = re.compile(rb"""^name:[ \t]*(["']?)(\S.*?)\1[ \t\r]*$""", re.MULTILINE)
 def run(argv: Sequence[str]) -> int:  # noqa: ARG001 - the signature of the other entry point
     """Print the names, one a line."""
     try:
-        names = set(_names())
+        found = walk_roots(roots_of(settings_of({}))).found
     except SkillHubError:
         # Completion offers nothing; the command itself says what is wrong.
         return 1
-    sys.stdout.buffer.write(b"".join(os.fsencode(name) + b"\n" for name in sorted(names) if in_line(name) == name))
+    names = {_name_in(os.path.join(one.directory, SKILL_FILE)) or one.name for one in found}
+    typable = {name if in_line(name) == name else safe_alias(name) for name in names}
+    sys.stdout.buffer.write(b"".join(os.fsencode(name) + b"\n" for name in sorted(typable)))
     return 0
-
-
-def _names() -> Iterator[str]:
-    for found in walk_roots(roots_of(settings_of({}))).found:
-        name = _name_in(os.path.join(found.directory, SKILL_FILE)) or found.name
-        yield name if in_line(name) == name else safe_alias(name)
 
 
 def _name_in(path: str) -> str | None:

@@ -232,7 +232,7 @@ def terminal_progress(what: str = "updating the index") -> Iterator[ProgressCall
     columns_ = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     _progress = Progress(*columns_, console=rich_console(sys.stderr), transient=True)
     _progress.add_task(what, total=None)
-    timer = threading.Timer(_PROGRESS_DELAY_SECONDS, _start_progress, [_progress])
+    timer = threading.Timer(_PROGRESS_DELAY_SECONDS, _progress.start)
     timer.daemon = True
     timer.start()
     try:
@@ -243,21 +243,10 @@ def terminal_progress(what: str = "updating the index") -> Iterator[ProgressCall
         _progress = None
 
 
-def say_progress(what: str) -> None:
-    """Say on the progress line that `what` is done now."""
-    if _progress is not None:
-        _progress.update(_progress.task_ids[0], description=what)
-
-
 def hide_progress() -> None:
     """Remove the progress, because something else is about to be written to the terminal."""
     if _progress is not None:
         _progress.stop()
-
-
-def _start_progress(progress: Progress) -> None:
-    if progress is _progress:
-        progress.start()
 
 
 def _report_step(step: str, done: int, total: int) -> None:

@@ -257,20 +257,15 @@ def _carried_out(plan: Plan, connections: Connections) -> Outcome:
         if isinstance(plan, FileChange):
             connections.carry_out(plan)
         elif isinstance(plan, Registration):
-            _register(plan)
+            for command in plan.commands:
+                done = run_command(command, cwd=Path.home(), limits=_REGISTRAR_LIMITS, environment=os.environ)
+                if done.exit_code != 0 or done.timeout:
+                    said = " ".join((done.stderr or done.stdout).split())[:400] or f"exit code {done.exit_code}"
+                    raise ClientFileRefused(plan.path, f"`{shlex.join(command[:3])}` failed: {said}")
             connections.note_registration(plan)
     except SkillHubError as error:
         return _refused(plan.client, plan.scope, error)
     return _outcome(plan, plan.kind.value if isinstance(plan, FileChange | Registration) else "")
-
-
-def _register(plan: Registration) -> None:
-    """Run the commands of the client's own program. Raises ClientFileRefused for one that fails."""
-    for command in plan.commands:
-        done = run_command(command, cwd=Path.home(), limits=_REGISTRAR_LIMITS, environment=os.environ)
-        if done.exit_code != 0 or done.timeout:
-            said = " ".join((done.stderr or done.stdout).split())[:400] or f"exit code {done.exit_code}"
-            raise ClientFileRefused(plan.path, f"`{shlex.join(command[:3])}` failed: {said}")
 
 
 def _outcome(plan: Plan, outcome: str) -> Outcome:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import installation_of
-from skillhub_mcp.cli.console import print_line, say_progress
+from skillhub_mcp.cli.console import print_line, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, problems_json
 from skillhub_mcp.diagnosis.checks import examine
@@ -33,8 +33,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """
     settings, sources = read_settings(os.environ, options)
     # What would be logged is a finding, and the verdict comes first.
-    with open_hub(options, log_level="CRITICAL") as hub:
-        results = dict(examine(installation_of(settings, sources, hub), on_start=say_progress))
+    with terminal_progress() as progress, open_hub(options, log_level="CRITICAL") as hub:
+        results = dict(examine(installation_of(settings, sources, hub), on_start=lambda what: progress(what, 0, 0)))
     found = {
         f"{severity}s": [(name, one) for name, result in results.items() for one in getattr(result, f"{severity}s")]
         for severity in _STYLES

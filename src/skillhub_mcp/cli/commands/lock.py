@@ -86,10 +86,10 @@ def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> 
         skills = [_verified_json(one) for one in found.skills]
         print_json(place.json(ok=found.ok, skills=skills, unlocked=list(found.unlocked)))
         return EXIT_OK if found.ok else EXIT_FAILED
-    for one in found.skills:
-        if not one.ok:
-            for line in _differences(one):
-                print_line(line)
+    for one in (one for one in found.skills if not one.ok):
+        print_line(f"{one.locked.name}: {one.problem or 'not as it was locked'}")
+        for path in one.differs.modes:
+            print_line(f"  executable bit changed: {path}")
     if found.ok:
         agree = "matches" if len(found.skills) == 1 else "match"
         print_line(f"{plural(len(found.skills), 'skill')} {agree} {shown_path(place.lock_path)}")
@@ -101,11 +101,6 @@ def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> 
     if fixes := list(_fixes(found, place)):
         print_note("", *fixes)
     return EXIT_OK if found.ok else EXIT_FAILED
-
-
-def _differences(one: VerifiedSkill) -> Iterator[str]:
-    yield f"{one.locked.name}: {one.problem or 'not as it was locked'}"
-    yield from (f"  executable bit changed: {path}" for path in one.differs.modes)
 
 
 def _verified_json(one: VerifiedSkill) -> dict[str, object]:

@@ -124,16 +124,12 @@ def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], 
         advice.append("its description did not say when to use it: improve the sentence that was added")
     work = "write its steps" if args.from_template is None else "make it your own"
     advice.append(f"{work}, then: skillhub validate {shlex.quote(directory)}")
-    _check_rules(files[SKILL_FILE], directory)
-    return files, advice
-
-
-def _check_rules(content: bytes, directory: str) -> None:
-    """Raise InvalidArgument for a description that a strict registry would refuse."""
-    name, stamp = os.path.basename(directory), FileStamp(0, 0, "", 0)
-    read = parse_skill(content, directory=directory, root=directory, directory_name=name, stamp=stamp)
+    stamp = FileStamp(0, 0, "", 0)
+    read = parse_skill(files[SKILL_FILE], directory=directory, root=directory, directory_name=name, stamp=stamp)
+    # A description that a strict registry would refuse is refused here.
     for diagnostic in REGISTRY_STRICT.violations(read.skill, read.diagnostics, read.shape):
         raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
+    return files, advice
 
 
 def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import print_line, print_note
 from skillhub_mcp.cli.library_place import RefreshedIndex, add_place_options, named_directories, place_of, refresh_index
 from skillhub_mcp.cli.output import EXIT_OK, print_json
-from skillhub_mcp.environment import expand_home, shown_path
-from skillhub_mcp.errors import InvalidArgument, SkillNotFound
+from skillhub_mcp.environment import shown_path
+from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.removal import bring_back, remove
-from skillhub_mcp.settings import settings_of
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
@@ -39,8 +35,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         if not args.names:
             raise InvalidArgument("NAME", "is required", hint="skillhub remove --help")
-        for name in args.names:
-            _refuse_root(name, options)
         names = named_directories(args.names, place, options, command="remove")
         moved = remove(place.root, place.lock_path, names, force=args.force, dry_run=args.dry_run)
     index = RefreshedIndex() if args.dry_run else refresh_index(options, [one.name for one in moved])
@@ -63,11 +57,3 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not (args.undo or args.dry_run) and any(one.is_there for one in moved):
         print_note("", f"to undo: `{place.command('remove', '--undo')}`")
     return EXIT_OK
-
-
-def _refuse_root(typed: str, options: Mapping[str, str]) -> None:
-    """Raise SkillNotFound for a directory of skills, which is no skill."""
-    path = expand_home(typed)
-    if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots_of(settings_of(options))):
-        hint = f"`skillhub roots remove {shlex.quote(typed)}` searches this directory no longer"
-        raise SkillNotFound(typed, hint=hint, reason="it is a directory of skills")

@@ -130,8 +130,11 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         roots = _roots_of_entry(entry, roots_of(settings))
         # A word may stand for no directory yet.
         searched = bool(roots) or (entry in RECORDABLE_PLACES and not chosen)
-        counted = _counted(roots or [SkillRoot(entry, entry)])
-        added.append({"place": entry, "searched": searched, "before": before[entry], **counted})
+        # Only a part of a large directory is searched.
+        bounded = (replace(root, max_directories=MAX_DIRECTORIES) for root in roots or [SkillRoot(entry, entry)])
+        walk = walk_roots(tuple(bounded))
+        known: dict[str, Any] = {"place": entry, "searched": searched, "before": before[entry]}
+        added.append(known | {"skills": len(walk.found), "at_least": bool(walk.cut)})
     if args.json:
         return print_json({"added": added, "project": project, "record": roots_path(), "dry_run": args.dry_run})
     for one in added:
@@ -165,12 +168,6 @@ def _roots_of_entry(entry: str, roots: Sequence[SkillRoot]) -> list[SkillRoot]:
         return [root for root in roots if word_of(root) == entry]
     # A project's root that is a link out of it is not searched.
     return [root for root in roots if root.real == os.path.realpath(entry) and not root.leads_out(root.real)]
-
-
-def _counted(roots: Sequence[SkillRoot]) -> dict[str, Any]:
-    """Return the number of skills; only a part of a large directory is searched."""
-    walk = walk_roots(tuple(replace(root, max_directories=MAX_DIRECTORIES) for root in roots))
-    return {"skills": len(walk.found), "at_least": bool(walk.cut)}
 
 
 def _count(place: Mapping[str, Any]) -> str:

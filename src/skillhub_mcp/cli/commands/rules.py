@@ -56,9 +56,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     own = files.own
     before = own.read()
     rules = [_rule(name, action) for name in args.names]
-    forgotten = [_rule(name, action) for name in args.forget]
-    for rule in forgotten:
-        _check_is_ruled(rule, before or NO_RULES, own.path)
+    forgotten = [_rule_to_forget(name, action, before or NO_RULES, own.path) for name in args.forget]
     if action is Action.RUN and args.command == "allow":
         rules = [_running_rule(rule, args, options) for rule in rules]
     with open_hub(options) as hub:
@@ -95,6 +93,15 @@ def _rule(typed: str, action: Action) -> PermissionRule:
         reason = f"{name!r} is not a name in lower-case kebab-case"
         raise InvalidArgument("NAME", reason, hint=f"try {alias!r}" if alias else None)
     return PermissionRule(rule_tool(action), name)
+
+
+def _rule_to_forget(typed: str, action: Action, rules: Rules, path: str) -> PermissionRule:
+    rule = _rule(typed, action)
+    if not any(one.rule.concerns_the_same(rule) for one in rules.listed()):
+        names = [one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None]
+        hint = did_you_mean(rule.skill_name or "", names, "`skillhub allow` lists the rules")
+        raise InvalidArgument("--forget", f"{path} has no rule for {_about(rule)}", hint=hint)
+    return rule
 
 
 def _running_rule(rule: PermissionRule, args: argparse.Namespace, options: Mapping[str, str]) -> PermissionRule:
@@ -157,14 +164,6 @@ def _others_text(files: RuleFiles) -> str:
     if load in (run, Decision.DENY):
         return f"{every} {said[load]}."
     return f"Loading {every.lower()} {said[load]}; running its commands {said[run]}."
-
-
-def _check_is_ruled(rule: PermissionRule, rules: Rules, path: str) -> None:
-    if any(one.rule.concerns_the_same(rule) for one in rules.listed()):
-        return
-    names = [one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None]
-    hint = did_you_mean(rule.skill_name or "", names, "`skillhub allow` lists the rules")
-    raise InvalidArgument("--forget", f"{path} has no rule for {_about(rule)}", hint=hint)
 
 
 def _present_digest(rule: PermissionRule, options: Mapping[str, str]) -> str | None:
