@@ -68,8 +68,8 @@ def test_a_loaded_skill_is_rendered_as_specified(catalogues: Catalogues, project
         body="# Review\n\nFollow references/checklist.md.\n",
         files={"scripts/run.sh": "x", "references/checklist.md": "x", ".env": "SECRET"},
     ).resolve()
-    loaded = load_skill_context(select_skill(catalogues.listing(), name="repo-review", path=None))
-    assert loaded.text == (
+    text, status = load_skill_context(select_skill(catalogues.listing(), name="repo-review", path=None))
+    assert text == (
         f'<skill_context name="repo-review" path="{directory}/SKILL.md">\n'
         "---\nname: repo-review\ndescription: Review PR with risk-first checklist\n---\n"
         "# Review\n\nFollow references/checklist.md.\n"
@@ -82,19 +82,16 @@ def test_a_loaded_skill_is_rendered_as_specified(catalogues: Catalogues, project
         "</skill_files>\n"
         "</skill_context>"
     )
-    assert loaded.mtime_ms == (directory / "SKILL.md").stat().st_mtime_ns / 1_000_000
+    assert status.st_mtime_ns == (directory / "SKILL.md").stat().st_mtime_ns
 
 
 def test_remote_clients_get_no_paths(catalogues: Catalogues, project: Path, add: Add) -> None:
     add(project, "one", files={"references/a b.md": "x"})
     add(project / "x", "one")
     listing = catalogues.listing(str(project / "x"))
-    text = load_skill_context(listing.skills[0], with_paths=False).text
-    assert str(project) not in text
-    assert (
-        "<file>references/a b.md</file>"
-        in load_skill_context(next(skill for skill in listing.skills if "/x/" not in skill.path), with_paths=False).text
-    )
+    texts = [load_skill_context(skill, with_paths=False)[0] for skill in listing.skills]
+    assert [str(project) in text for text in texts] == [False, False]
+    assert sum("<file>references/a b.md</file>" in text for text in texts) == 1
     with pytest.raises(AmbiguousSkill) as caught:
         select_skill(listing, name="one", path=None, with_paths=False)
     assert set(caught.value.facts["candidates"]) == {skill.id for skill in listing.skills}
@@ -104,7 +101,7 @@ def test_remote_clients_get_no_paths(catalogues: Catalogues, project: Path, add:
 def test_the_list_of_files_is_bounded_and_confined(catalogues: Catalogues, project: Path, add: Add) -> None:
     directory = add(project, "one", files={f"references/{number:03}.md": "x" for number in range(300)})
     (directory / "references" / "out.md").symlink_to("/etc/passwd")
-    text = load_skill_context(select_skill(catalogues.listing(), name="one", path=None)).text
+    text, _ = load_skill_context(select_skill(catalogues.listing(), name="one", path=None))
     assert text.count("<file>") <= 200
     assert "more files are not listed</note>" in text
     assert "out.md" not in text
@@ -133,7 +130,7 @@ def test_links_are_followed_without_cycles_or_escapes(
     (skills / "leaving" / "SKILL.md").symlink_to(elsewhere / "SKILL.md")
     listing = catalogues.listing()
     assert [skill.name for skill in listing.skills] == ["outside", "own", "linked"]
-    assert load_skill_context(select_skill(listing, name="linked", path=None)).skill.dir == os.path.realpath(elsewhere)
+    assert select_skill(listing, name="linked", path=None).dir == os.path.realpath(elsewhere)
     (file,) = listing.errors
     assert file.path.endswith("/leaving/SKILL.md")
     assert "leads out of the skill" in file.message

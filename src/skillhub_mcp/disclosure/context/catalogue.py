@@ -45,7 +45,6 @@ class Listing:
     root: str
     skills: tuple[SkillMetadata, ...]
     errors: tuple[SkillLoadError, ...]
-    hidden: frozenset[str]
     disabled: frozenset[str]
     by_path: Mapping[str, Skill]
     has_moved: Callable[[Skill], bool]
@@ -54,8 +53,8 @@ class Listing:
     @property
     def shown(self) -> tuple[SkillMetadata, ...]:
         """The skills that a model is shown."""
-        left_out = self.hidden | self.disabled
-        return tuple(skill for skill in self.skills if skill.path not in left_out)
+        enabled = (skill for skill in self.skills if skill.path not in self.disabled)
+        return tuple(skill for skill in enabled if not self.by_path[skill.path].disable_model_invocation)
 
     @property
     def initial(self) -> tuple[SkillMetadata, ...]:
@@ -105,7 +104,6 @@ class Catalogues:
             root=project.root,
             skills=tuple(metadata for metadata, _ in skills),
             errors=tuple(_errors(snapshot)) if reports_errors else (),
-            hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
             disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
             by_path={metadata.path: skill for metadata, skill in skills},
             has_moved=snapshot.has_moved,

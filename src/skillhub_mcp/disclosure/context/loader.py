@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -27,28 +26,17 @@ _MAX_LISTED_BYTES = 16 * 1024
 _PLACES = "only those in .agents/skills of the project and of the user are known here"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedContext:
-    """A loaded skill: the text for the model, its metadata, and the modification and change time of its SKILL.md."""
-
-    text: str
-    skill: SkillMetadata
-    mtime_ms: float
-    ctime_ns: int
-
-
 def select_skill(
     listing: Listing,
     *,
     name: str | None,
     path: str | None,
     with_paths: bool = True,
-    search_tool: str = _SEARCH_TOOL,
     elsewhere: Callable[[str], str | None] = lambda _: None,
 ) -> SkillMetadata:
     """Return the skill at `path`, or the only enabled one of that name. Raises SkillHubError."""
     refuse_nul(name=name, path=path)
-    unknown = partial(_not_found, listing=listing, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
+    unknown = partial(_not_found, listing=listing, with_paths=with_paths, elsewhere=elsewhere)
     if path:
         found = _at_path(listing, path)
         if found is not None:
@@ -57,7 +45,7 @@ def select_skill(
             raise unknown(path)
     wanted = (name or path or "").strip()
     if not wanted:
-        raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
+        raise InvalidArgument("name", "or path must be given", hint=f"find one with {_SEARCH_TOOL}")
     named = [skill for skill in listing.skills if skill.name == wanted]
     matches = [skill for skill in named if skill.path not in listing.disabled] or named[:1]
     if len(matches) > 1:
@@ -71,8 +59,13 @@ def select_skill(
     return matches[0]
 
 
-def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle: str | None = None) -> LoadedContext:
-    """Return the skill's whole SKILL.md and files, and its directory if `with_paths`. Raises SkillUnreadable."""
+def load_skill_context(
+    skill: SkillMetadata, *, with_paths: bool = True, handle: str | None = None
+) -> tuple[str, os.stat_result]:
+    """Return the skill's whole SKILL.md and files, with its directory if `with_paths`, and the status of SKILL.md.
+
+    Raises SkillUnreadable.
+    """
     try:
         status = os.stat(skill.path)
         content = read_whole(skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
@@ -84,12 +77,7 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
     if text is None:
         found = diagnostics[-1]
         raise SkillUnreadable(skill.name, path=skill.path, reason=f"{found.message}; {found.hint}")
-    return LoadedContext(
-        _render(skill, text, with_paths=with_paths, handle=handle or skill.id),
-        skill,
-        status.st_mtime_ns / 1_000_000,
-        status.st_ctime_ns,
-    )
+    return _render(skill, text, with_paths=with_paths, handle=handle or skill.id), status
 
 
 def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
@@ -150,12 +138,7 @@ def _at_path(listing: Listing, path: str) -> SkillMetadata | None:
 
 
 def _not_found(
-    wanted: str,
-    listing: Listing,
-    *,
-    with_paths: bool,
-    search_tool: str,
-    elsewhere: Callable[[str], str | None],
+    wanted: str, listing: Listing, *, with_paths: bool, elsewhere: Callable[[str], str | None]
 ) -> SkillNotFound:
     refused = listing.refused.get(wanted)
     reason = ""
@@ -166,7 +149,7 @@ def _not_found(
     if handle is not None:
         hint = f"load it with load_skill as {handle!r}"
         return SkillNotFound(wanted, near=[handle], reason=reason or _PLACES, hint=hint)
-    return not_found(wanted, shown, search_tool=search_tool, reason=reason or ("" if shown else _PLACES))
+    return not_found(wanted, shown, search_tool=_SEARCH_TOOL, reason=reason or ("" if shown else _PLACES))
 
 
 def short_path(path: str) -> str:

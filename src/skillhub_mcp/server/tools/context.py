@@ -104,21 +104,20 @@ class ContextTools:
             scanned = listing.by_path[skill.path]
             self.hub.access.now(listing.root).check(scanned, Action.LOAD, session.granted)
             pass_gate(SkillUse(scanned, skill.name, Action.LOAD))
-            loaded = load_skill_context(skill, with_paths=self.with_paths, handle=self.hub.lookup.handle_of(skill.dir))
-            use.size = len(loaded.text)
-        facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": loaded.mtime_ms}
+            handle = self.hub.lookup.handle_of(skill.dir)
+            text, status = load_skill_context(skill, with_paths=self.with_paths, handle=handle)
+            use.size = len(text)
+        mtime_ms, ctime_ns = status.st_mtime_ns / 1_000_000, status.st_ctime_ns
+        facts: dict[str, object] = {"skill_id": skill.id, "name": skill.name, "mtime_ms": mtime_ms}
         if self.with_paths:
             facts |= {"path": skill.path, "dir": skill.dir}
         before = session.ledger.last("skill", skill.path)
-        written = loaded.mtime_ms, loaded.ctime_ns
-        if before is not None and before.is_complete and before.is_of(*written) and not force:
-            text = already_loaded_notice(skill, before, with_paths=self.with_paths)
-            return ToolResult(content=text, meta={SKILL_META_KEY: {**facts, "already_loaded": True}})
-        session.ledger.record(
-            "skill", skill.name, skill.path, loaded.text, mtime_ms=loaded.mtime_ms, ctime_ns=loaded.ctime_ns
-        )
+        if before is not None and before.is_complete and before.is_of(mtime_ms, ctime_ns) and not force:
+            notice = already_loaded_notice(skill, before, with_paths=self.with_paths)
+            return ToolResult(content=notice, meta={SKILL_META_KEY: {**facts, "already_loaded": True}})
+        session.ledger.record("skill", skill.name, skill.path, text, mtime_ms=mtime_ms, ctime_ns=ctime_ns)
         # In `meta`, beside the text: a client that shows its model the structured content would hide the body.
-        return self.sessions.with_handle(ToolResult(content=loaded.text, meta={SKILL_META_KEY: facts}))
+        return self.sessions.with_handle(ToolResult(content=text, meta={SKILL_META_KEY: facts}))
 
     def context_inspect(self, include_skills: bool = True, include_agents: bool = True) -> ToolResult:
         session = self.sessions.current()
