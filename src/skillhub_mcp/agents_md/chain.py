@@ -10,12 +10,11 @@ from skillhub_mcp.agents_md.files import FoundAgentsFile, Note, find_agents_file
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The files shown with their texts, the notes, and mtimes by path; `named` are the files beyond the limits."""
+    """The files shown with their texts, the notes, and the mtimes by path of the files that were read."""
 
     files: tuple[tuple[FoundAgentsFile, str], ...]
     notes: tuple[Note, ...]
     seen: Mapping[str, int]
-    named: Mapping[str, int]
 
 
 def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_bytes: int) -> Chain:
@@ -23,7 +22,6 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
     files: list[tuple[FoundAgentsFile, str]] = []
     notes: list[Note] = []
     seen: dict[str, int] = {}
-    named: dict[str, int] = {}
     identities: set[tuple[int, int]] = set()
     left = max_bytes
     for directory in directories:
@@ -34,7 +32,6 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
             continue
         if len(files) == max_files:
             notes.append(Note(place.path, f"is not shown: there are more than {max_files} files; read it yourself"))
-            named[place.path] = place.mtime_ms
             continue
         identities.add(place.identity)
         text, file_notes = read_agents_file(place)
@@ -43,7 +40,6 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
         if text and not shown:
             # A smaller file after this one is not shown either.
             left = 0
-            named[place.path] = place.mtime_ms
             notes.append(Note(place.path, f"is not shown: the limit is {max_bytes:,} bytes; read it yourself"))
             continue
         if shown:
@@ -55,7 +51,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
             left = 0
             cut, size = len(shown.encode()), len(text.encode())
             notes.append(Note(place.path, f"is truncated to {cut:,} of {size:,} bytes; read it for the rest"))
-    return Chain(tuple(files), tuple(notes), seen, named)
+    return Chain(tuple(files), tuple(notes), seen)
 
 
 def truncate(text: str, max_bytes: int) -> str:

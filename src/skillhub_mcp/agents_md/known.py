@@ -18,24 +18,19 @@ class KnownFiles:
         self._lock = threading.Lock()
         self._covered: dict[str, None] = {}
         self._loaded: dict[str, int] = {}
-        self._named: dict[str, int] = {}
         if state is not None:
             self.take_up(state)
 
-    def add(
-        self, versions: Mapping[str, int], *, covered: Iterable[str] = (), named: Mapping[str, int] | None = None
-    ) -> None:
-        """Add versions and directories; `named` are versions that are yet to be reported."""
+    def add(self, versions: Mapping[str, int], *, covered: Iterable[str] = ()) -> None:
+        """Add versions and directories."""
         with self._lock:
             self._loaded |= versions
-            self._named |= named or {}
             self._covered |= dict.fromkeys(covered)
 
     def take_up(self, saved: AgentsState) -> None:
         """Add what an earlier session knew, unless this one knows better."""
         with self._lock:
             self._loaded = dict(islice(saved.loaded.items(), _MAX_TAKEN_UP)) | self._loaded
-            self._named = dict(islice(saved.named.items(), _MAX_TAKEN_UP)) | self._named
             self._covered = dict.fromkeys(saved.covered[:_MAX_TAKEN_UP]) | self._covered
 
     def take_unknown(self, files: Sequence[AgentsFile], *, most: int) -> tuple[AgentsFile, ...]:
@@ -49,11 +44,5 @@ class KnownFiles:
     def state(self, *, cwd: str, root: str, markers: tuple[str, ...]) -> AgentsState:
         """Return the state of the session in one working directory, for the host to save."""
         with self._lock:
-            return AgentsState(
-                cwd=cwd,
-                root=root,
-                markers=markers,
-                covered=tuple(self._covered),
-                loaded=dict(self._loaded),
-                named=dict(self._named),
-            )
+            covered, loaded = tuple(self._covered), dict(self._loaded)
+        return AgentsState(cwd=cwd, root=root, markers=markers, covered=covered, loaded=loaded)

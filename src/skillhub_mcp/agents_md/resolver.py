@@ -101,9 +101,7 @@ class AgentsResolver:
     def take_up(self, saved: AgentsState) -> tuple[AgentsFile, ...]:
         """Resume a saved state, and return the AGENTS.md down to the working directory that changed since."""
         found = self._find(self.project.chain) if self._config.enabled else []
-        changed = tuple(
-            file for file in found if file.mtimeMs not in (saved.loaded.get(file.path), saved.named.get(file.path))
-        )
+        changed = tuple(file for file in found if file.mtimeMs != saved.loaded.get(file.path))
         self._known.take_up(saved)
         self._known.add({file.path: file.mtimeMs for file in changed}, covered=[file.directory for file in changed])
         return changed
@@ -114,13 +112,13 @@ class AgentsResolver:
 
     def _load_initial(self) -> InitialAgents:
         initial = self._config.initial
-        chain = Chain((), (), {}, {})
+        chain = Chain((), (), {})
         if self._config.enabled:
             chain = read_chain(
                 self.project.chain, root=self.project.root, max_files=initial.maxFiles, max_bytes=initial.maxBytes
             )
         files = tuple(_to_schema(place) for place, _ in chain.files)
-        self._known.add(chain.seen, covered=[file.directory for file in files], named=chain.named)
+        self._known.add(chain.seen, covered=[file.directory for file in files])
         texts = tuple((place.path, text) for place, text in chain.files)
         return InitialAgents(agents_context(texts, chain.notes), files, chain.notes, texts)
 

@@ -92,7 +92,6 @@ class AgentsState(_Strict):
     markers: Annotated[tuple[str, ...], Field(strict=False)]
     covered: Annotated[tuple[str, ...], Field(strict=False)] = ()
     loaded: dict[str, Milliseconds] = {}
-    named: dict[str, Milliseconds] = {}
 
 
 TYPES: tuple[type[_Strict], ...] = (AgentsConfig, AgentsFile, ResolvedAgents, AgentsState)

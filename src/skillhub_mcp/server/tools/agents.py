@@ -34,7 +34,6 @@ _MAX_HANDLE_CHARACTERS = 64
 _READ_BYTES = 32_768
 
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-_VERSIONS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "number"}}
 # The fields of AgentsState, as a host passes them.
 _STATE_SCHEMA: dict[str, Any] = {
     "properties": {
@@ -42,8 +41,7 @@ _STATE_SCHEMA: dict[str, Any] = {
         "root": {"type": "string"},
         "markers": _TEXTS,
         "covered": _TEXTS,
-        "loaded": _VERSIONS,
-        "named": _VERSIONS,
+        "loaded": {"type": "object", "additionalProperties": {"type": "number"}},
     },
     "required": ["cwd", "root", "markers"],
     "additionalProperties": False,
@@ -248,7 +246,6 @@ def _converted(state: AgentsState, root: str, convert: Callable[[str], str]) -> 
         markers=state.markers,
         covered=tuple(map(convert, inside(state.covered))),
         loaded={convert(path): state.loaded[path] for path in inside(state.loaded)},
-        named={convert(path): state.named[path] for path in inside(state.named)},
     )
 
 
