@@ -110,7 +110,6 @@ def test_violations_that_need_a_guess_are_left(name: str, text: str) -> None:
         ('"My Skill" # chosen by legal', "my-skill # chosen by legal"),
         ("'My_Skill'", "my-skill"),
         ("My # Skill", "my # Skill"),
-        ("My\n  Skill", "my-skill"),
     ],
 )
 def test_a_comment_beside_the_name_stays(written: str, after: str) -> None:

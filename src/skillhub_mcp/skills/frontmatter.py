@@ -22,7 +22,6 @@ MAX_NODES = 10_000
 
 # How many characters may precede the frontmatter. Blank lines do not count.
 _MAX_BEFORE = 4_096
-_BLANKS_BEFORE = re.compile(rf"[\r\n \t{INVISIBLE}]*")
 _OPENING = re.compile(rf"^(?P<indent>[ \t{INVISIBLE}]*)(?P<fence>-{{3,}}|\+{{3,}})[ \t]*\r?\n", re.MULTILINE)
 _REQUIRED_KEY = re.compile(r"^[ \t]*(?:name|description)[ \t]*[:=]", re.MULTILINE)
 _TOML_KEY = re.compile(r"^(?:name|description)[ \t]*=", re.MULTILINE)
@@ -46,16 +45,6 @@ _TOO_DEEP_MESSAGE = f"the frontmatter is nested more than {MAX_DEPTH} levels dee
 Value = object  # None, str, list[Value] or dict[str, Value]
 
 
-class Entry(NamedTuple):
-    """One top-level key and its value, as offsets in the header, without comments. `is_flow` is true for `[a, b]`."""
-
-    key: str
-    start: int
-    value_start: int
-    value_end: int
-    is_flow: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A parsed SKILL.md; unusable without `values`. `header` starts at character `header_start`, on `first_line`.
@@ -72,7 +61,6 @@ class Document:
     header_start: int = 0
     before: str = ""
     is_toml: bool = False
-    entries: tuple[Entry, ...] = ()
     as_read: str = ""
     lossy: bool = False
 
@@ -155,8 +143,7 @@ def _with_line_feeds(content: bytes) -> bytes:
 
 
 def _blanks_before(text: str) -> int:
-    match = _BLANKS_BEFORE.match(text)
-    return 0 if match is None else match.end()
+    return len(text) - len(text.lstrip("\r\n \t" + INVISIBLE))
 
 
 def _opening(text: str, start: int) -> re.Match[str] | None:
@@ -270,19 +257,16 @@ def _read_yaml(parts: Document) -> Document:
         if isinstance(read, Diagnostic) or not read.values.get("description"):
             return replace(parts, diagnostics=(*found, failure))
         found.append(violation("yaml-repaired", failure.message, line=failure.line))
-    is_as_written = len(found) == len(parts.diagnostics) and not read.lost
     found += (violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost)
     if read.lost:
         as_read = Repaired(read.with_lost_words(), as_read.lost)
         whole = _mapping(as_read.header, parts.first_line)
         read = read if isinstance(whole, Diagnostic) else whole
-    entries = tuple(read.entries) if is_as_written else ()
     return replace(
         parts,
         values=read.values,
         lines=read.lines,
         diagnostics=(*found, *read.found),
-        entries=entries,
         as_read=as_read.header,
         lossy=as_read.lost,
     )
@@ -326,8 +310,6 @@ class _EventReader:
         self.lines: dict[str, int] = {}
         self.found: dict[Diagnostic, None] = {}  # in order, each once
         self.lost: list[_Lost] = []
-        self.entries: list[Entry] = []
-        self._end = 0  # where the last value ends
         self._header = header
         self._first_line = first_line
         self._next: Callable[[], yaml.Event] = _Loader(header).get_event
@@ -358,9 +340,6 @@ class _EventReader:
         return isinstance(value, dict)
 
     def _value(self, event: yaml.Event, depth: int) -> Value:
-        start, end = _start(event), event.end_mark
-        # A block scalar ends where the next key starts.
-        self._end = start if end is None else start + len(self._header[start : end.index].rstrip())
         if isinstance(event, yaml.AliasEvent):
             return self._expanded(event, depth)
         text = event.value if isinstance(event, yaml.ScalarEvent) else ""
@@ -395,26 +374,15 @@ class _EventReader:
                 self._report("yaml-duplicate-key", f"{key!r} occurs more than once", event)
             if depth == 0:
                 self.lines[key] = self._line(event)
-            value_event = self._checked(self._next())
             # Skills have the same few keys.
-            values[sys.intern(key)] = self._value(value_event, depth + 1)
-            if depth == 0:
-                is_flow = bool(getattr(value_event, "flow_style", False))
-                self.entries.append(Entry(key, _start(event), _start(value_event), self._end, is_flow))
-        self._close(event)
+            values[sys.intern(key)] = self._value(self._checked(self._next()), depth + 1)
         return values
 
     def _sequence(self, depth: int) -> list[Value]:
         values: list[Value] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             values.append(self._value(self._checked(event), depth + 1))
-        self._close(event)
         return values
-
-    def _close(self, event: yaml.Event) -> None:
-        """Note where a collection in flow style ends; one in block style ends with its last value."""
-        if event.end_mark is not None and event.end_mark.index > _start(event):
-            self._end = event.end_mark.index
 
     def _checked(self, event: yaml.Event) -> yaml.Event:
         """Note the words that YAML drops from a plain value."""

@@ -20,6 +20,8 @@ from skillhub_mcp.skills.parser import read_skill
 from skillhub_mcp.skills.repairs import INVISIBLE
 from skillhub_mcp.validation.moved_keys import as_under_metadata, double_quoted, under_metadata
 
+# The key and its value in quotes or plain, without the comment behind it.
+_NAME = re.compile(r"""^(name:[ \t]+)(?:"[^"\n]*"|'[^'\n]*'|[^\s"'#].*?)(?=[ \t]*(?:[ \t]#.*)?\r?$)""", re.MULTILINE)
 _FENCE = re.compile(r"-{3,}|\+{3,}")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NO_STAMP = FileStamp(0, 0, "", 0)
@@ -49,12 +51,8 @@ class _Subject:
         return self.text[:start] + header + self.text[start + len(self.document.header) :]
 
     def with_name(self, written: str) -> str:
-        """Return the text with another value for `name`, unchanged if it has none."""
-        header = self.document.header
-        entry = next((entry for entry in self.document.entries if entry.key == "name"), None)
-        if entry is None:
-            return self.text
-        return self.with_header(header[: entry.value_start] + written + header[entry.value_end :])
+        """Return the text with another value for `name`, unchanged if it has none on the key's line."""
+        return self.with_header(_NAME.sub(lambda found: found[1] + written, self.document.header, count=1))
 
 
 def fix(content: bytes, directory_name: str, rules: Collection[str] | None = None) -> Fixed:
@@ -176,17 +174,12 @@ def _with_conforming_name(subject: _Subject) -> str:
     return subject.with_name(alias)
 
 
-def _with_descriptive_keys_moved(subject: _Subject) -> str:
-    header = subject.document.header
-    return subject.with_header(under_metadata(header, subject.document.entries, subject.document.values or {}))
-
-
 _FIXES: Mapping[str, Callable[[_Subject], str]] = {
     "frontmatter-late": _without_text_before,
     "frontmatter-fence": _with_plain_fences,
     "yaml-repaired": _quoted,
     "yaml-words-lost": _quoted,
     "name-form": _with_conforming_name,
-    "key-unknown": _with_descriptive_keys_moved,
+    "key-unknown": lambda subject: subject.with_header(under_metadata(subject.document)),
 }
 FIXABLE_RULES = ("file-name", "file-encoding", "file-line-ends", *_FIXES)

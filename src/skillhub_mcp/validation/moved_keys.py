@@ -2,53 +2,61 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 
-from skillhub_mcp.skills.frontmatter import Entry, Value
+from skillhub_mcp.skills.frontmatter import Document, Value
 from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, READ_IN_BOTH_PLACES
 
+_BLOCK = re.compile(r"metadata:\s*(?:#.*)?")
+_INDENTED = re.compile(r"([ \t]+)[^\s#]")
 
-def under_metadata(header: str, entries: Sequence[Entry], values: Mapping[str, Value]) -> str:
-    """Return a header with its descriptive keys as texts under `metadata`; `entries` are its layout.
 
-    What cannot be moved without loss stays: a key with a comment, one that occurs twice, and a value that is neither
-    one line nor a list of texts. All keys stay if `metadata` is empty or in flow style.
+def under_metadata(document: Document) -> str:
+    """Return the header of a document with its descriptive keys as texts under `metadata`.
+
+    What cannot be moved without loss stays: a key with a comment, and a value that is neither one line nor a list of
+    texts. All keys stay if `metadata` is empty or in flow style.
     """
-    keys = Counter(entry.key for entry in entries)
-    metadata = next((entry for entry in entries if entry.key == "metadata"), None)
+    values = document.values or {}
+    lines = document.header.split("\n")
+    ending = "\r" if lines[0].endswith("\r") else ""
     inner = values.get("metadata")
     taken = inner if isinstance(inner, dict) else {}
-    if metadata is not None and (metadata.is_flow or keys["metadata"] > 1 or not taken):
-        return header
-    lines = header.split("\n")
-    ending = "\r" if lines[0].endswith("\r") else ""
-    indent = "  "
-    if metadata is not None:
-        indent = header[header.rfind("\n", 0, metadata.value_start) + 1 : metadata.value_start]
+    indent, at = "  ", None
+    if "metadata" in values:
+        place = _lines_of("metadata", document, lines)
+        indented = next(filter(None, (_INDENTED.match(lines[number]) for number in place)), None)
+        if not (taken and indented and _BLOCK.fullmatch(lines[place.start])):
+            return document.header
+        indent, at = indented[1], place.stop
     moved: list[str] = []
     left: set[int] = set()
-    for entry in entries:
-        text = _as_one_line(entry.key, values.get(entry.key))
-        place = _lines_of(entry, header)
-        is_block = lines[place.start].startswith(entry.key)
+    for key in document.lines:
+        place = _lines_of(key, document, lines)
+        text = _as_one_line(key, values.get(key))
         has_comment = any("#" in lines[number] for number in place)
-        is_only_one = entry.key not in taken and keys[entry.key] == 1
-        if text is not None and is_block and is_only_one and not has_comment:
-            moved.append(f"{indent}{entry.key}: {double_quoted(text)}{ending}")
+        if text is not None and key not in taken and lines[place.start].startswith(f"{key}:") and not has_comment:
+            moved.append(f"{indent}{key}: {double_quoted(text)}{ending}")
             left.update(place)
     if not moved:
-        return header
-    at = min(left) if metadata is None else _lines_of(metadata, header).stop
-    if metadata is None:
+        return document.header
+    if at is None:
+        at = min(left)
         moved.insert(0, f"metadata:{ending}")
     above = [line for number, line in enumerate(lines) if number < at and number not in left]
     below = [line for number, line in enumerate(lines) if number >= at and number not in left]
     return "\n".join([*above, *moved, *below])
 
 
-def _lines_of(entry: Entry, header: str) -> range:
-    return range(header.count("\n", 0, entry.start), header.count("\n", 0, entry.value_end) + 1)
+def _lines_of(key: str, document: Document, lines: Sequence[str]) -> range:
+    """Return the lines of a key and its value in the header, without the blank lines and comments that follow."""
+    starts = [at - document.first_line for at in document.lines.values()]
+    start = document.lines[key] - document.first_line
+    end = min((at for at in starts if at > start), default=len(lines))
+    while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
+        end -= 1
+    return range(start, end)
 
 
 def _as_one_line(key: str, value: Value) -> str | None:
