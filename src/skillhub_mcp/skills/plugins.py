@@ -74,11 +74,12 @@ def _of_claude(project: Project, config: Path, environment: Mapping[str, str]) -
         paths = paths or [path for seed in seeds if (path := _newest(seed / "cache" / market / name)) is not None]
         if not paths:
             continue
-        manifest = _json(paths[0] / ".claude-plugin" / "plugin.json")
+        manifest = ".claude-plugin/plugin.json"
+        by_default = _json(paths[0] / manifest).get("defaultEnabled", True)
         off = ""
         if here and not mine:
             off = f"Claude Code has the plugin {name} for {here[0].get('projectPath')} only"
-        elif not enabled.get(key, manifest.get("defaultEnabled", True)):
+        elif not enabled.get(key, by_default):
             off = f"Claude Code has the plugin {name} switched off"
         yield Plugin("Claude Code", name, _skill_directories(paths[0], manifest), off)
 
@@ -93,16 +94,17 @@ def _of_codex(config: Path) -> Iterator[Plugin]:
     for market, name, path in _cached(config / "plugins" / "cache"):
         switch = switches.get(f"{name}@{market}")
         on = isinstance(switch, dict) and switch.get("enabled", True)
-        directories = _skill_directories(path, _json(path / ".codex-plugin" / "plugin.json"))
-        yield Plugin("Codex", name, directories, "" if on else f"Codex does not have the plugin {name} on")
+        off = "" if on else f"Codex does not have the plugin {name} on"
+        yield Plugin("Codex", name, _skill_directories(path, ".codex-plugin/plugin.json"), off)
 
 
 def _of_cursor(plugins: Path) -> Iterator[Plugin]:
+    manifest = ".cursor-plugin/plugin.json"
     for path in _below(plugins / "local"):
-        yield Plugin("Cursor", path.name, _skill_directories(path, _json(path / ".cursor-plugin" / "plugin.json")))
+        yield Plugin("Cursor", path.name, _skill_directories(path, manifest))
     for _, name, path in _cached(plugins / "cache"):
-        directories = _skill_directories(path, _json(path / ".cursor-plugin" / "plugin.json"))
-        yield Plugin("Cursor", name, directories, _unrecorded("Cursor", name), unknown=True)
+        off = _unrecorded("Cursor", name)
+        yield Plugin("Cursor", name, _skill_directories(path, manifest), off, unknown=True)
 
 
 def _of_copilot(config: Path) -> Iterator[Plugin]:
@@ -118,7 +120,7 @@ def _of_copilot(config: Path) -> Iterator[Plugin]:
             on = recorded.get(os.path.realpath(path))
             name = path.name
             off = _unrecorded("Copilot", name) if on is None else f"Copilot has the plugin {name} switched off"
-            directories = _skill_directories(path, _json(path / "plugin.json"))
+            directories = _skill_directories(path, "plugin.json")
             yield Plugin("GitHub Copilot", name, directories, "" if on else off, unknown=on is None)
 
 
@@ -134,16 +136,16 @@ def _of_gemini(extensions: Path, project: Project) -> Iterator[Plugin]:
             if fnmatch(here, wanted) or fnmatch(here, os.path.join(wanted, "")):
                 on = not str(rule).startswith("!")
         off = "" if on else f"Gemini CLI has the extension {path.name} switched off"
-        yield Plugin("Gemini CLI", path.name, _skill_directories(path, {}), off)
+        yield Plugin("Gemini CLI", path.name, _skill_directories(path), off)
 
 
 def _unrecorded(client: str, plugin: str) -> str:
     return f"{client} does not record whether it has the plugin {plugin} on"
 
 
-def _skill_directories(plugin: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def _skill_directories(plugin: Path, manifest: str = "") -> tuple[str, ...]:
     """Return the directories of skills: `skills`, what the manifest adds, and the plugin's own if it is a skill."""
-    added = manifest.get("skills")
+    added = _json(plugin / manifest).get("skills")
     names = [added] if isinstance(added, str) else added if isinstance(added, list) else []
     places = [os.path.join(plugin, "skills"), *(os.path.join(plugin, name) for name in names if isinstance(name, str))]
     if os.path.isfile(plugin / "SKILL.md"):

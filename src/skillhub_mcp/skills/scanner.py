@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from skillhub_mcp.skills.discovery import (
 )
 from skillhub_mcp.skills.files.content import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import decode, header_end
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Problem, Skill, Trust
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Problem, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import OWN_DIRECTORY, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic, violation
@@ -86,13 +86,8 @@ def scan(
     began = time.perf_counter()
     own = {root.path for root in roots}
     known = {path: entry for path, entry in memory.items() if entry.root in own}
-    is_part = only is not None and before is not None and _trust(before.snapshot.report.roots) == _trust(roots)
-    changed = _in_known_skills(known, only) if only is not None and is_part else None
-    if changed is None or before is None:
-        walk = walk_roots(roots)
-    else:
-        report = before.snapshot.report
-        walk = Walk(changed, report.problems, report.ignored, report.roots)
+    part = None if only is None or before is None else _walk_known(before.snapshot.report, roots, known, only)
+    walk = walk_roots(roots) if part is None else part
     seen: dict[str, CachedSkillFile] = {}
     opened, has_changed = 0, False
     for number, found in enumerate(walk.found):
@@ -108,12 +103,12 @@ def scan(
             seen[found.directory] = now
     on_progress(len(walk.found), len(walk.found))
     unavailable: Sequence[UnavailableRoot] = ()
-    if changed is not None and before is not None:
+    if part is not None and before is not None:
         unavailable = before.snapshot.report.unavailable
     elif keep_absent:
         unavailable = _unavailable(walk.roots, known)
     away = {root.path for root in unavailable}
-    looked_at = known.keys() if changed is None else {found.directory for found in changed}
+    looked_at = known.keys() if part is None else {found.directory for found in part.found}
     kept = {path: entry for path, entry in known.items() if path not in looked_at or entry.root in away}
     remembered = {**kept, **seen}
     removed = not remembered.keys() >= known.keys()
@@ -130,10 +125,6 @@ def scan(
         unavailable=unavailable,
     )
     return Scan(snapshot, after, opened, has_changed or removed, admission)
-
-
-def _trust(roots: Iterable[SkillRoot]) -> list[tuple[str, Trust]]:
-    return [(root.path, root.trust) for root in roots]
 
 
 def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
@@ -202,8 +193,12 @@ def scan_from_cache(
     return make_snapshot(skills, report)
 
 
-def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkillFile, ...] | None:
-    """Return the files of the known skills that the paths lie in; None if a skill may have come or gone."""
+def _walk_known(
+    before: ScanReport, roots: tuple[SkillRoot, ...], known: ScanCache, paths: Sequence[str]
+) -> Walk | None:
+    """Return a walk over only the known skills that the paths lie in; None if a skill may have come or gone."""
+    if [(root.path, root.trust) for root in before.roots] != [(root.path, root.trust) for root in roots]:
+        return None
     found: dict[str, FoundSkillFile] = {}
     for path in paths:
         place = Path(os.path.abspath(path))
@@ -217,11 +212,11 @@ def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkill
             return None
         if not stat.S_ISREG(status.st_mode):
             return None
-        entry = known[directory]
+        root, name = known[directory].root, known[directory].name
         found[directory] = FoundSkillFile(
-            directory, entry.root, entry.name, status.st_mtime_ns, status.st_size, status.st_ctime_ns, file
+            directory, root, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns, file
         )
-    return tuple(found.values())
+    return Walk(tuple(found.values()), before.problems, before.ignored, before.roots)
 
 
 def _unavailable(roots: Sequence[SkillRoot], known: ScanCache) -> tuple[UnavailableRoot, ...]:
