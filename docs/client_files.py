@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from skillhub_mcp.clients.entries import whole_file
+from skillhub_mcp.clients.editing import whole_file
 from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import Client, ClientScope, FileFormat, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.table import CLIENTS, client_named

@@ -1,4 +1,4 @@
-"""What is said of a connection, from its client's file and what its server answered."""
+"""The findings about a connection, from its client's file and its server's answer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
     connection_findings,
-    file_findings,
     misspelt_settings,
     repeated,
+    unreadable,
 )
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed
-from skillhub_mcp.clients.registered import MisplacedEntry, RegisteredFile
+from skillhub_mcp.clients.registered import RegisteredFile
 from skillhub_mcp.clients.table import client_named
 from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.model import Problem
@@ -57,46 +57,46 @@ def test_a_connection_that_answers_with_this_version_has_no_finding() -> None:
     assert found(Tried(connection(), Probed("SkillHub", f"{VERSION}+bundle.x1f", ()))) == []
 
 
-def test_a_silent_server_is_a_problem_that_connecting_again_fixes() -> None:
+def test_a_server_that_does_not_answer_is_a_problem() -> None:
     silent = Probed(failure="/opt/skillhub-mcp does not exist")
     problem = the_only(found(Tried(connection(client="vscode", name="hub"), silent)))
     assert problem.message == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
     assert problem.fix == "skillhub connect vscode --name hub"
 
 
-def test_a_projects_command_outside_path_has_another_fix() -> None:
+def test_a_project_command_that_is_not_on_path_has_another_fix() -> None:
     silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
     problem = the_only(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
     assert problem.fix == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
 
 
-def test_a_silent_address_is_fixed_where_its_server_runs() -> None:
+def test_an_address_that_does_not_answer_names_its_token() -> None:
     server = HttpServer("http://127.0.0.1:8000/mcp", "HUB_TOKEN")
     problem = the_only(found(Tried(connection(server), Probed(failure="401"))))
     assert problem.fix.startswith("start the server at that address")
     assert "HUB_TOKEN" in problem.fix
 
 
-def test_another_program_behind_our_name_is_a_problem() -> None:
+def test_another_program_that_answers_is_a_problem() -> None:
     problem = the_only(found(Tried(connection(), Probed("skill-library", "0.9", ("x",)))))
     assert problem.message == "Cursor's entry 'skillhub' starts another program: skill-library 0.9"
 
 
 @pytest.mark.parametrize("command", ["uvx", "/usr/bin/pipx", "uv.exe"])
-def test_an_entry_that_fetches_the_namesake_is_a_problem_though_nothing_was_started(command: str) -> None:
+def test_fetching_the_other_program_of_our_name_is_a_problem(command: str) -> None:
     server = StdioServer(command, ("run", "skillhub-mcp"))
     problem = the_only(found(Tried(connection(server, is_ours=False), untried="not ours")))
     assert "from the package index, where it is another program's" in problem.message
 
 
-def test_an_entry_for_another_program_is_only_noted() -> None:
+def test_an_entry_for_another_program_is_a_note() -> None:
     docker = connection(StdioServer("docker", ("run",)), is_ours=False)
     note = the_only(found(Tried(docker, untried="it starts docker")), Level.NOTE)
     assert note.message == "Cursor's entry 'skillhub' was not started: it starts docker"
     assert note.fix == "`skillhub connect cursor --name skills` adds SkillHub beside it"
 
 
-def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:
+def test_an_entry_with_another_clients_keys_is_a_problem() -> None:
     problem = the_only(found(Tried(connection(None, client="windsurf"))))
     assert problem.message == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
     assert problem.fix == "skillhub connect windsurf"
@@ -109,7 +109,7 @@ def test_another_version_is_a_warning() -> None:
     assert warning.message == "Cursor's entry 'skillhub' runs SkillHub 1.0.0; this is 1.2.3"
 
 
-def test_a_command_that_only_the_shell_finds_is_a_problem_of_a_users_file_and_a_warning_about_a_projects() -> None:
+def test_a_command_on_the_shells_path_only_is_reported() -> None:
     bare = StdioServer("skillhub-mcp")
     users = found(Tried(connection(bare), ANSWERED, by_shell_only=True))
     assert the_only(users).fix == "`skillhub connect cursor` writes the absolute path"
@@ -132,37 +132,28 @@ def test_an_entry_with_skills_dir_that_hides_nothing_has_no_finding(tmp_path: Pa
     assert found(Tried(connection(server), ANSWERED), {str(tmp_path): 2, "/srv/empty": 0}) == []
 
 
-def test_an_entry_with_skills_dir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+def test_a_missing_skills_dir_in_an_entry_is_a_problem(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path / "gone")})
     assert "which is no directory" in the_only(found(Tried(connection(server), ANSWERED))).message
 
 
-def test_an_entry_under_another_clients_key_is_a_problem() -> None:
-    misplaced = (MisplacedEntry("skillhub", "mcpServers"),)
-    problem = the_only(
-        file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
+def test_an_unreadable_file_is_reported_with_its_client() -> None:
+    broken = RegisteredFile(client_named("zed"), ClientScope.PROJECT, FILE, refusal="a comma is missing")
+    assert unreadable(broken) == Problem(
+        FILE,
+        "cannot be read as Zed's file: a comma is missing",
+        "correct it, then `skillhub connect zed --scope project`",
     )
-    assert problem.message == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
-    assert problem.fix == "remove it there, then `skillhub connect vscode`"
-    both = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, (connection(client="vscode"),), misplaced)
-    assert the_only(file_findings(both)).fix == "remove it there"
 
 
-def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:
-    broken = RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing", names_us=True)
-    assert the_only(file_findings(broken)).fix == "correct it, then `skillhub connect zed`"
-    other = file_findings(RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing"))
-    the_only(other, Level.WARNING)
-
-
-def test_two_entries_for_one_server_are_reported_once() -> None:
+def test_two_entries_of_a_client_for_one_server_are_reported_once() -> None:
     second = connection(StdioServer("/usr/bin/skillhub"), name="our hub")
     (problem,) = repeated([Tried(connection(), ANSWERED), Tried(second, ANSWERED)])
     assert problem.message == "has SkillHub as 'our hub', and also as 'skillhub': Cursor has it twice"
     assert problem.fix == "skillhub disconnect cursor --name 'our hub'"
 
 
-def test_an_entry_of_the_user_and_one_of_the_project_are_reported() -> None:
+def test_entries_of_the_user_and_the_project_for_one_server_are_reported() -> None:
     project = connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT, path="/work/.cursor/mcp.json")
     (problem,) = repeated([Tried(connection(), ANSWERED), Tried(project, ANSWERED)])
     assert problem.subject == "/work/.cursor/mcp.json"
@@ -170,7 +161,7 @@ def test_an_entry_of_the_user_and_one_of_the_project_are_reported() -> None:
     assert problem.fix == "skillhub disconnect cursor --scope project"
 
 
-def test_two_clients_or_two_libraries_are_not_reported() -> None:
+def test_entries_of_two_clients_or_for_two_libraries_are_not_duplicates() -> None:
     work = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": "/work"})
     tried = [
         Tried(connection(), ANSWERED),
@@ -194,7 +185,7 @@ def test_unknown_settings_in_a_client_entry_are_reported() -> None:
         "did you mean SKILLHUB_ENABLED_SKILLS?"
     )
     assert "sets SKILLHUB_TOK, which is not a setting and has no effect" in second.message
-    # Also of one that was not started; and of another program it is not our business.
-    assert misspelt_settings(Tried(connection(sets), untried="it is the project's"), problems) == (first, second)
+    # Also if the server was not started, but not for another program.
+    assert misspelt_settings(Tried(connection(sets), untried="switched off"), problems) == (first, second)
     assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), problems) == ()
     assert misspelt_settings(Tried(connection(HttpServer("http://127.0.0.1/mcp", ""))), problems) == ()

@@ -1,4 +1,4 @@
-"""Connecting and disconnecting: what becomes of the file on the disk, and what is left alone."""
+"""Connecting and disconnecting: the changes of the client's file, and the files that are refused."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ def disconnect(
 
 
 @pytest.mark.parametrize("file", CHANGED, ids=lambda file: file.kind)
-def test_an_untouched_file_gets_its_very_bytes_back(
-    file: ClientFile, machine: Machine, connections: Connections
-) -> None:
+def test_disconnecting_restores_an_unchanged_file(file: ClientFile, machine: Machine, connections: Connections) -> None:
     client = client_named(file.client)
     path = path_of(client, machine)
     before = put(path, file.text)
@@ -89,7 +87,7 @@ def test_an_untouched_file_gets_its_very_bytes_back(
 
 
 @pytest.mark.parametrize(("file", "reason"), REFUSED, ids=lambda value: getattr(value, "kind", ""))
-def test_a_file_that_is_not_understood_is_left_alone(
+def test_an_invalid_file_is_not_changed(
     file: ClientFile, reason: str, machine: Machine, connections: Connections
 ) -> None:
     client = client_named(file.client)
@@ -108,7 +106,7 @@ def test_disconnecting_removes_a_created_file(machine: Machine, connections: Con
     assert not path.exists()
 
 
-def test_of_a_file_that_was_changed_since_the_entry_alone_goes(machine: Machine, connections: Connections) -> None:
+def test_only_the_entry_is_removed_from_a_file_that_changed(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     put(path, PLAIN)
     connect(connections)
@@ -117,7 +115,7 @@ def test_of_a_file_that_was_changed_since_the_entry_alone_goes(machine: Machine,
     assert path.read_text() == PLAIN.replace("uvx", "npx")
 
 
-def test_two_connections_of_one_file_go_in_any_order(machine: Machine, connections: Connections) -> None:
+def test_two_connections_in_one_file_are_removed_in_any_order(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     before = put(path, PLAIN)
     connect(connections)
@@ -149,7 +147,7 @@ def test_an_update_keeps_what_the_user_added(machine: Machine, connections: Conn
         "disabled": True,
         "timeout": 9,
     }
-    # The file had the entry before: giving its bytes back would not disconnect.
+    # Restoring the file would not disconnect, since it had the entry before.
     disconnect(connections)
     assert json.loads(path.read_text()) == {"mcpServers": {}}
 
@@ -164,7 +162,7 @@ def test_an_update_keeps_what_the_user_added(machine: Machine, connections: Conn
         None,
     ],
 )
-def test_an_entry_of_our_name_for_another_program_is_left_alone(
+def test_another_program_with_our_name_is_not_replaced_or_removed(
     entry: object, machine: Machine, connections: Connections
 ) -> None:
     path = path_of(CURSOR, machine)
@@ -177,7 +175,7 @@ def test_an_entry_of_our_name_for_another_program_is_left_alone(
     assert path.read_bytes() == before
 
 
-def test_an_address_that_we_wrote_is_ours(machine: Machine, connections: Connections) -> None:
+def test_an_address_that_connect_wrote_can_be_replaced_and_removed(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     before = put(path, PLAIN)
     connect(connections, server=HttpServer("http://127.0.0.1:8000/mcp"))
@@ -189,7 +187,7 @@ def test_an_address_that_we_wrote_is_ours(machine: Machine, connections: Connect
 
 
 @pytest.mark.parametrize("name", ["mcp.json", "linked.json"])
-def test_a_link_stays_and_its_target_changes_with_mode_kept(
+def test_a_symlink_is_kept_and_its_target_keeps_its_mode(
     name: str, tmp_path: Path, machine: Machine, connections: Connections
 ) -> None:
     path, target = path_of(CURSOR, machine), tmp_path / "dotfiles" / name
@@ -206,8 +204,8 @@ def test_a_link_stays_and_its_target_changes_with_mode_kept(
     assert target.read_bytes() == before
 
 
-def test_a_link_to_nothing_yet_gets_its_target(tmp_path: Path, machine: Machine, connections: Connections) -> None:
-    path, target = path_of(CURSOR, machine), tmp_path / "mcp.json"
+def test_the_target_of_a_dangling_link_is_created(tmp_path: Path, machine: Machine, connections: Connections) -> None:
+    path, target = path_of(CURSOR, machine), tmp_path / "dotfiles" / "mcp.json"
     path.parent.mkdir()
     path.symlink_to(target)
     connect(connections)
@@ -215,73 +213,36 @@ def test_a_link_to_nothing_yet_gets_its_target(tmp_path: Path, machine: Machine,
     assert target.is_file()
 
 
-Trouble = Callable[[Path], None]
-
-
-def _read_only(path: Path) -> None:
+def read_only(path: Path) -> None:
     put(path, PLAIN)
     path.chmod(0o444)
 
 
-def _directory(path: Path) -> None:
-    path.mkdir(parents=True)
-
-
-def _circle(path: Path) -> None:
+def link_to_itself(path: Path) -> None:
     path.parent.mkdir()
     path.symlink_to(path)
 
 
-def _link_to_nowhere(path: Path) -> None:
-    path.parent.mkdir()
-    path.symlink_to(path.parent / "gone" / "mcp.json")
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "read-only": (read_only, "read-only"),
+    "a directory": (lambda path: path.mkdir(parents=True), "is a directory"),
+    "a link to itself": (link_to_itself, "circle"),
+    "below a file": (lambda path: put(path.parent, "a file"), "Not a directory"),
+    "Latin-1": (lambda path: put(path, b'{"a": "caf\xe9"}'), "UTF-8"),
+    "UTF-16": (lambda path: put(path, PLAIN.encode("utf-16")), "UTF-8"),
+}
 
 
-def _file_for_directory(path: Path) -> None:
-    put(path.parent, "I am a file")
-
-
-def _latin(path: Path) -> None:
-    put(path, b'{"a": "caf\xe9"}')
-
-
-def _utf_16(path: Path) -> None:
-    put(path, PLAIN.encode("utf-16"))
-
-
-@pytest.mark.parametrize(
-    ("trouble", "reason"),
-    [
-        (_read_only, "read-only"),
-        (_directory, "is a directory"),
-        (_circle, "circle"),
-        (_link_to_nowhere, "no such directory"),
-        (_file_for_directory, "irectory"),
-        (_latin, "UTF-8"),
-        (_utf_16, "UTF-8"),
-    ],
-)
-def test_an_unwritable_file_is_refused_while_planning(
-    trouble: Trouble, reason: str, machine: Machine, connections: Connections
-) -> None:
-    trouble(path_of(CURSOR, machine))
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_an_unusable_file_is_refused_while_planning(case: str, machine: Machine, connections: Connections) -> None:
+    make, reason = UNUSABLE[case]
+    make(path_of(CURSOR, machine))
     with pytest.raises(ClientFileRefused, match=reason):
         connections.plan(CURSOR, USER, SERVER, registrar=None)
 
 
-def test_a_read_only_directory_is_refused_while_planning(
-    machine: Machine, connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = path_of(CURSOR, machine)
-    put(path, PLAIN)
-    # As it is for everybody but root, who may write everywhere.
-    monkeypatch.setattr(os, "access", lambda place, _: place != str(path.parent))
-    with pytest.raises(ClientFileRefused, match="cannot be written to"):
-        connections.plan(CURSOR, USER, SERVER, registrar=None)
-
-
-@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
-def test_the_file_stays_its_owners(machine: Machine, connections: Connections) -> None:
+@pytest.mark.skipif(not IS_ROOT, reason="only root may change owners")
+def test_a_changed_file_keeps_its_owner(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     put(path, PLAIN)
     os.chown(path, 1234, 2345)
@@ -289,7 +250,7 @@ def test_the_file_stays_its_owners(machine: Machine, connections: Connections) -
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
 
-def test_a_file_that_changed_since_it_was_read_is_left_alone(machine: Machine, connections: Connections) -> None:
+def test_a_file_that_changed_after_planning_is_not_written(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     put(path, PLAIN)
     plan = connections.plan(CURSOR, USER, SERVER, registrar=None)
@@ -300,7 +261,7 @@ def test_a_file_that_changed_since_it_was_read_is_left_alone(machine: Machine, c
     assert path.read_bytes() == theirs
 
 
-def test_the_last_hundred_copies_are_kept_for_the_owner_only(machine: Machine, connections: Connections) -> None:
+def test_the_last_hundred_backups_are_kept_private(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     put(path, PLAIN)
     own = Path(machine.home, ".skillhub")
@@ -318,7 +279,7 @@ def test_the_last_hundred_copies_are_kept_for_the_owner_only(machine: Machine, c
         assert stat.S_IMODE(kept.stat().st_mode) & 0o077 == 0, kept
 
 
-def test_without_a_place_for_copies_nothing_is_changed(machine: Machine, connections: Connections) -> None:
+def test_nothing_is_changed_without_a_backup(machine: Machine, connections: Connections) -> None:
     put(Path(machine.home, ".skillhub"), "a file")
     path = path_of(CURSOR, machine)
     for before in (None, PLAIN):
@@ -353,9 +314,7 @@ def test_a_failed_write_leaves_the_file_and_its_backup(
     assert path.read_bytes() == before
 
 
-def test_of_two_files_that_a_client_reads_the_one_that_is_there_is_changed(
-    machine: Machine, connections: Connections
-) -> None:
+def test_the_existing_one_of_two_files_is_changed(machine: Machine, connections: Connections) -> None:
     opencode = client_named("opencode")
     second = Path(opencode.files(USER, machine)[1])
     put(second, '// mine\n{\n  "theme": "x"\n}\n')
@@ -364,7 +323,7 @@ def test_of_two_files_that_a_client_reads_the_one_that_is_there_is_changed(
     assert not path_of(opencode, machine).exists()
 
 
-def test_of_both_the_one_of_later_versions_is_changed(machine: Machine, connections: Connections) -> None:
+def test_the_file_of_later_versions_is_preferred(machine: Machine, connections: Connections) -> None:
     antigravity = client_named("antigravity")
     older, later = map(Path, antigravity.files(USER, machine))
     put(older, "{}")
@@ -383,7 +342,9 @@ def test_a_projects_file_is_below_its_root(machine: Machine, connections: Connec
         connections.plan(client_named("windsurf"), PROJECT, SERVER, registrar=None)
 
 
-def test_a_projects_link_leads_nowhere_else(tmp_path: Path, machine: Machine, connections: Connections) -> None:
+def test_a_project_file_linked_outside_the_project_is_refused(
+    tmp_path: Path, machine: Machine, connections: Connections
+) -> None:
     elsewhere, inside = tmp_path / "mine.json", Path(machine.project, "shared.json")
     path = path_of(CURSOR, machine, PROJECT)
     before = put(elsewhere, "{}")
@@ -398,7 +359,7 @@ def test_a_projects_link_leads_nowhere_else(tmp_path: Path, machine: Machine, co
     assert b"skillhub" in inside.read_bytes()
 
 
-def test_claude_code_registers_by_its_own_program(machine: Machine, connections: Connections) -> None:
+def test_claude_code_registers_through_its_own_command(machine: Machine, connections: Connections) -> None:
     claude = client_named("claude-code")
     state = Path(machine.home, ".claude.json")
     before = put(state, '{"numStartups": 3}')
@@ -415,7 +376,7 @@ def test_claude_code_registers_by_its_own_program(machine: Machine, connections:
     moved = connections.plan(claude, USER, StdioServer("/new/skillhub-mcp"), registrar="/usr/bin/claude")
     assert isinstance(moved, Registration)
     assert [command[2] for command in moved.commands] == ["remove", "add-json"]
-    # The program may write more of it than we said.
+    # Claude Code may write further members.
     put(state, json.dumps({"mcpServers": {"skillhub": {**json.loads(entry), "env": {}}}}))
     assert type(connections.plan(claude, USER, SERVER, registrar="/usr/bin/claude")) is Plan
     gone = connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
@@ -423,7 +384,7 @@ def test_claude_code_registers_by_its_own_program(machine: Machine, connections:
     assert gone.commands == (("/usr/bin/claude", "mcp", "remove", "--scope", "user", "skillhub"),)
 
 
-def test_an_address_that_claude_code_registered_for_us_is_ours(machine: Machine, connections: Connections) -> None:
+def test_an_address_registered_with_claude_code_can_be_removed(machine: Machine, connections: Connections) -> None:
     claude = client_named("claude-code")
     state = Path(machine.home, ".claude.json")
     address = HttpServer("https://hub.example/mcp")
@@ -464,10 +425,8 @@ def test_every_connection_of_a_file_is_found(machine: Machine, connections: Conn
     assert connections.found(client_named("codex"), USER) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_a_pipe_in_the_place_of_a_projects_file_is_refused_and_not_waited_for(
-    machine: Machine, connections: Connections
-) -> None:
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_as_a_project_file_is_refused(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine, PROJECT)
     path.parent.mkdir()
     os.mkfifo(path)

@@ -11,7 +11,8 @@ import pytest
 import tomlkit
 import yaml
 
-from skillhub_mcp.clients.entries import entry_of, server_of, whole_file
+from skillhub_mcp.clients.editing import whole_file
+from skillhub_mcp.clients.entries import entry_of, server_of
 from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import Client, ClientScope, FileFormat, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.table import CLIENTS, client_named

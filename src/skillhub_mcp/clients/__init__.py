@@ -4,8 +4,8 @@ backups              records of changed files, to restore them
 bundle               this installation as one `.mcpb` file
 connection_problems  what is wrong with connections, and which may be started
 connections          connecting and disconnecting, planned and then carried out
-editing              our entry put into a file's text or removed
-entries              a server as an entry, a whole file or a link, and back
+editing              our entry put into a file's text or removed, or a whole file
+entries              a server as an entry or a link, and back
 files                reading and replacing a client's file
 machine              what the places of files depend on
 model                the description of a client

@@ -57,20 +57,10 @@ class Level(str, Enum):
 Finding = tuple[Level, Problem]
 
 
-def file_findings(file: RegisteredFile) -> Iterator[Finding]:
-    """Yield what is wrong with a file before anything in it is tried."""
-    title, command = file.client.title, _connect(file.client, file.scope)
-    if file.refusal:
-        what = f"cannot be read as {title}'s file: {file.refusal}"
-        if file.names_us:
-            yield Level.PROBLEM, Problem(file.path, what, f"correct it, then `{command}`")
-        else:
-            yield Level.WARNING, Problem(file.path, what, f"correct it; until then `{command}` leaves it as it is")
-    reads = ".".join(file.client.key)
-    for entry in file.misplaced:
-        what = f"has {entry.name!r} under {entry.key!r}, which {title} does not read: it reads {reads!r}"
-        then = "" if file.connections else f", then `{_connect(file.client, file.scope, entry.name)}`"
-        yield Level.PROBLEM, Problem(file.path, what, f"remove it there{then}")
+def unreadable(file: RegisteredFile) -> Problem:
+    """Return that a client's file cannot be read."""
+    what = f"cannot be read as {file.client.title}'s file: {file.refusal}"
+    return Problem(file.path, what, f"correct it, then `{_connect(file.client, file.scope)}`")
 
 
 def unconnected(client: Client, sign: str) -> Problem:

@@ -14,13 +14,13 @@ from enum import Enum
 from typing import TypeVar
 
 from skillhub_mcp.clients.backups import Backup, Backups, digest_of
-from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry, without_entry
-from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of, whole_file
+from skillhub_mcp.clients.editing import entries_in, is_switched_off, whole_file, with_entry, without_entry
+from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
 from skillhub_mcp.clients.files import (
     FileAsRead,
     read_client_file,
     refuse_changed,
-    refuse_unwritable,
+    refuse_read_only,
     replace_client_file,
 )
 from skillhub_mcp.clients.machine import Machine
@@ -174,9 +174,9 @@ class Connections:
             if name in entries:
                 commands.insert(0, ["remove", "--scope", "user", name])
             return _registration(Plan(client, scope, name, path, wanted, entry), kind, commands, registrar)
-        changed = _checked(file, lambda: with_entry(client, file.text, name, entry))
-        refuse_unwritable(file)
-        is_off, after = is_switched_off(client, changed, name), _encoded(file, changed)
+        after = _checked(file, lambda: with_entry(client, file.text, name, entry).encode())
+        refuse_read_only(file)
+        is_off = is_switched_off(client, after.decode(), name)
         return FileChange(client, scope, name, path, wanted, entry, is_off, kind=kind, file=file, after=after)
 
     def plan_removal(
@@ -201,14 +201,14 @@ class Connections:
         if client.registrar and scope is ClientScope.USER:
             commands = [["remove", "--scope", "user", name]]
             return _registration(Plan(client, scope, name, path), kind, commands, registrar)
-        refuse_unwritable(file)
+        refuse_read_only(file)
         original = self._backups.original(file.place, name, file.content)
         if original is not None:
             after = original.content()
             # If the file had an older entry of ours, restoring it would not disconnect.
             if after is None or name not in _entries(client, replace(file, content=after)):
                 return FileChange(client, scope, name, path, kind=kind, file=file, after=after)
-        after = _encoded(file, _checked(file, lambda: without_entry(client, file.text, name)))
+        after = _checked(file, lambda: without_entry(client, file.text, name).encode())
         return FileChange(client, scope, name, path, kind=kind, file=file, after=after)
 
     def carry_out(self, change: FileChange) -> None:
@@ -262,7 +262,8 @@ def _entries(client: Client, file: FileAsRead) -> Mapping[str, EntryValue]:
 def _checked(file: FileAsRead, work: Callable[[], _T]) -> _T:
     try:
         return work()
-    except InvalidText as error:
+    # A path that is not UTF-8 cannot be encoded.
+    except (InvalidText, UnicodeEncodeError) as error:
         raise ClientFileRefused(file.path, str(error), hint="correct it, and run the command again") from error
 
 
@@ -286,10 +287,3 @@ def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:
         f"{scope.value} cannot be used with {client.title}: it has no file {whose} here",
         hint="leave --scope out",
     )
-
-
-def _encoded(file: FileAsRead, text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ClientFileRefused(file.path, "the command's path cannot be written in UTF-8") from error

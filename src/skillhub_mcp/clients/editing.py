@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, FileFormat
+from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of
+from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, FileFormat, Server
 from skillhub_mcp.clients.splice import (
     InvalidText,
     drop_member,
     drop_table,
+    nested,
     parse_json,
     parse_toml,
     put_member,
@@ -62,6 +64,17 @@ def without_entry(client: Client, text: str, name: str) -> str:
         del parent[name]
     _check(client, text, new, expected)
     return new
+
+
+def whole_file(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
+    """Return a file of `client` that has `server` under `name` and nothing else. Raises InvalidArgument."""
+    entry = entry_of(client, server, name=name)
+    if client.file_format is not FileFormat.YAML:
+        return with_entry(client, "", name, entry)
+    import yaml
+
+    content = nested(client.key, [entry] if client.entries_are_listed else {name: entry})
+    return str(yaml.safe_dump(content, sort_keys=False, default_flow_style=False, allow_unicode=True))
 
 
 def _list_at(content: EntryValue, path: Sequence[str]) -> list[EntryValue]:

@@ -1,4 +1,4 @@
-"""Write a server as an entry or a whole file of a client, and read an entry back as a server."""
+"""Write a server as an entry or a link of a client, and read an entry back as a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from skillhub_mcp.clients.model import (
     ClientEntry,
     ClientScope,
     EntryValue,
-    FileFormat,
     HttpServer,
     Server,
     StdioServer,
@@ -59,21 +58,6 @@ def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
     return StdioServer(called[0], tuple(str(one) for one in called[1:]), environment, variables)
 
 
-def whole_file(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
-    """Return a file of `client` that has `server` under `name` and nothing else. Raises InvalidArgument."""
-    entry = entry_of(client, server, name=name)
-    content: EntryValue = [entry] if client.entries_are_listed else {name: entry}
-    for key in reversed(client.key):
-        content = {key: content}
-    if client.file_format is FileFormat.TOML:
-        return toml_table((*client.key, name), entry)
-    if client.file_format is FileFormat.YAML:
-        import yaml
-
-        return str(yaml.safe_dump(content, sort_keys=False, default_flow_style=False, allow_unicode=True))
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
 def install_link(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
     """Return the link that makes a client with links offer to add `server` under `name`. Raises InvalidArgument."""
     entry = entry_of(client, server, name=name)
@@ -84,17 +68,6 @@ def install_link(client: Client, server: Server, *, name: str = DEFAULT_NAME) ->
 
 def _compact(entry: ClientEntry) -> str:
     return json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-
-
-def toml_table(path: tuple[str, ...], entry: ClientEntry) -> str:
-    """Return an entry as TOML, each object in it as a table."""
-    import tomlkit
-
-    heading = ".".join(tomlkit.key(part).as_string() for part in path)
-    plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}
-    nested = {key: value for key, value in entry.items() if isinstance(value, dict)}
-    tables = [toml_table((*path, key), value) for key, value in nested.items()]
-    return "\n".join([f"[{heading}]\n{tomlkit.dumps(plain)}", *tables])
 
 
 def _stdio_entry(client: Client, server: StdioServer) -> ClientEntry:

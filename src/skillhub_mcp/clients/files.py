@@ -66,19 +66,10 @@ def replace_client_file(file: FileAsRead, content: bytes | None) -> None:
         raise ClientFileRefused(file.path, _reason(error)) from error
 
 
-def refuse_unwritable(file: FileAsRead) -> None:
-    """Raise ClientFileRefused for a file that is read-only, or in a directory that this process cannot write."""
+def refuse_read_only(file: FileAsRead) -> None:
+    """Raise ClientFileRefused for a file that is read-only."""
     if file.mode is not None and not (file.mode & stat.S_IWUSR and os.access(file.place, os.W_OK)):
         raise ClientFileRefused(file.path, "it is read-only")
-    directory = os.path.dirname(file.place)
-    if os.path.islink(file.path) and file.content is None and not os.path.isdir(directory):
-        raise ClientFileRefused(file.path, f"it is a link to {file.place}, and there is no such directory")
-    while not os.path.lexists(directory):
-        directory = os.path.dirname(directory)
-    if not os.path.isdir(directory):
-        raise ClientFileRefused(file.path, f"{directory} is not a directory")
-    if not os.access(directory, os.W_OK):
-        raise ClientFileRefused(file.path, f"{directory} cannot be written to")
 
 
 def refuse_changed(file: FileAsRead) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from skillhub_mcp._util.safe_toml import BadToml, read_toml
-from skillhub_mcp.clients.entries import toml_table
 from skillhub_mcp.clients.model import ClientEntry, EntryValue
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -53,14 +52,14 @@ def put_member(text: str, path: Sequence[str], content: EntryValue) -> str:
     """
     file = _Json(text)
     if not file.plain.strip():
-        written = json.dumps(_nested(path, content), indent=_UNIT, ensure_ascii=False) + "\n"
+        written = json.dumps(nested(path, content), indent=_UNIT, ensure_ascii=False) + "\n"
         begin = text.rstrip(" \t\r\n")
         separator = file.line_end if begin.strip(_BYTE_ORDER_MARK) else ""
         return begin + separator + written.replace("\n", file.line_end)
     start, depth = file.deepest(path)
     found = file.named(start, path[depth])
     if found is None:
-        return file.with_member(start, path[depth], _nested(path[depth + 1 :], content))
+        return file.with_member(start, path[depth], nested(path[depth + 1 :], content))
     old = file.plain[found.value : found.end]
     if _loaded(old) == content:
         return text
@@ -149,10 +148,8 @@ class _Json:
         if members:
             return self.text[:end] + written + "," + self.text[end:]
         close = self._skip(start + 1)
-        empty = not self.text[start + 1 : close].strip()
-        end = start + 1 if empty else end
-        rest = self.line_end + outer if empty or not _LINE_END.search(self.text, end, close) else self.text[end:close]
-        return self.text[:end] + written + rest + self.text[close:]
+        rest = self.text[end:close] if _LINE_END.search(self.text, end, close) else self.line_end + outer
+        return self.text[:end].rstrip(" \t") + written + rest + self.text[close:]
 
     def without_member(self, start: int, member: _Member) -> str:
         """Return the text without a member of the object at `start`; comments around it stay."""
@@ -202,7 +199,8 @@ def _loaded(plain: str) -> Any:
         raise InvalidText(str(error)) from error
 
 
-def _nested(path: Sequence[str], content: EntryValue) -> EntryValue:
+def nested(path: Sequence[str], content: EntryValue) -> EntryValue:
+    """Return a value in objects with the names of `path`, from the root down."""
     for name in reversed(path):
         content = {name: content}
     return content
@@ -220,7 +218,7 @@ def parse_toml(text: str) -> dict[str, EntryValue]:
 def put_table(text: str, path: Sequence[str], entry: ClientEntry) -> str:
     """Return a TOML text with a table at `path`: in the place of the existing one, else at the end."""
     line_end = "\r\n" if "\r\n" in text else "\n"
-    written = toml_table(tuple(path), entry).replace("\n", line_end)
+    written = _toml_table(path, entry).replace("\n", line_end)
     span = _span(text, path)
     if span is not None:
         return text[: span[0]] + written + text[span[1] :]
@@ -234,6 +232,16 @@ def drop_table(text: str, path: Sequence[str]) -> str:
     if span is None:
         raise InvalidText(f"{'.'.join(path)} is not written as a table of its own")
     return re.sub(r"(\r?\n)\r?\n\Z", r"\1", text[: span[0]]) + text[span[1] :]
+
+
+def _toml_table(path: Sequence[str], entry: ClientEntry) -> str:
+    """Return an entry as TOML, each object in it as a table."""
+    import tomlkit
+
+    heading = ".".join(tomlkit.key(part).as_string() for part in path)
+    plain = {key: value for key, value in entry.items() if not isinstance(value, dict)}
+    tables = [_toml_table((*path, key), value) for key, value in entry.items() if isinstance(value, dict)]
+    return "\n".join([f"[{heading}]\n{tomlkit.dumps(plain)}", *tables])
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:

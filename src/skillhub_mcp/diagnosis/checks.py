@@ -16,10 +16,10 @@ from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
     connection_findings,
-    file_findings,
     misspelt_settings,
     repeated,
     unconnected,
+    unreadable,
     why_not_started,
 )
 from skillhub_mcp.clients.connections import Connection
@@ -147,14 +147,14 @@ def check_clients(installation: Installation) -> CheckResult:
     snapshot = installation.view.snapshot
     counts = Counter(skill.root for skill in snapshot.everything)
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
-    findings = [found for file in files for found in file_findings(file)]
-    findings += [found for one in tried for found in connection_findings(one, version(), roots)]
+    findings = [found for one in tried for found in connection_findings(one, version(), roots)]
     reported = {file.client.name for file in files}
     signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
     return CheckResult(
         problems=[problem for level, problem in findings if level is Level.PROBLEM],
         warnings=[
+            *(unreadable(file) for file in files if file.refusal),
             *(problem for level, problem in findings if level is Level.WARNING),
             *(problem for one in tried for problem in _misspelt(one)),
             *repeated(tried),

@@ -24,7 +24,8 @@ from skillhub_mcp.cli.found_skills import entries_of, found_skills, found_text, 
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, FileChange, Plan, Registration, ToPaste, no_file_of
-from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, install_link, whole_file
+from skillhub_mcp.clients.editing import whole_file
+from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, install_link
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, environment_of, probe
