@@ -6,7 +6,7 @@ import pytest
 
 from skillhub_mcp.errors import ArchiveRefused
 from skillhub_mcp.library.tree import BOUNDS, Bounds, TreeEntry, TreeEntryKind, in_order
-from skillhub_mcp.library.unpack import skill_files
+from skillhub_mcp.library.unpack import SkillFiles
 
 
 def file(path: str, size: int = 1) -> TreeEntry:
@@ -18,7 +18,7 @@ def link(path: str, target: str) -> TreeEntry:
 
 
 def chosen(*entries: TreeEntry, skill: str = "s", bounds: Bounds = BOUNDS) -> dict[str, str]:
-    return {found.path: found.source_path for found in skill_files(in_order(entries), skill, bounds).files}
+    return {found.path: found.source_path for found in SkillFiles(in_order(entries), skill, bounds).files}
 
 
 def test_a_skill_is_what_its_directory_contains() -> None:
@@ -80,7 +80,7 @@ def test_a_dangling_link_or_one_out_of_the_source_is_left_out(target: str, said:
         "out/other.md": [link("s/out", "/etc")],
         "out/../SKILL.md": [link("s/out", "../other")],
     }
-    found = skill_files(in_order([*entries, *pairs.get(target, [])]), "s", BOUNDS)
+    found = SkillFiles(in_order([*entries, *pairs.get(target, [])]), "s", BOUNDS)
     assert [one.path for one in found.files] == ["SKILL.md"]
     assert said in found.left_out["itself"]
 
@@ -113,14 +113,14 @@ def test_a_link_to_elsewhere_in_the_source_becomes_a_copy() -> None:
     ],
 )
 def test_foreign_files_are_left_out_and_named(path: str) -> None:
-    found = skill_files(in_order([file("s/SKILL.md"), file(f"s/{path}")]), "s", BOUNDS)
+    found = SkillFiles(in_order([file("s/SKILL.md"), file(f"s/{path}")]), "s", BOUNDS)
     assert [one.path for one in found.files] == ["SKILL.md"]
     (name,) = found.left_out
     assert f"{path}/".startswith(f"{name}/")
 
 
 def test_a_submodule_in_a_skill_is_left_out_and_named() -> None:
-    found = skill_files(in_order([file("s/SKILL.md"), TreeEntry("s/lib", TreeEntryKind.SUBMODULE)]), "s", BOUNDS)
+    found = SkillFiles(in_order([file("s/SKILL.md"), TreeEntry("s/lib", TreeEntryKind.SUBMODULE)]), "s", BOUNDS)
     assert [one.path for one in found.files] == ["SKILL.md"]
     assert "submodule" in found.left_out["lib"]
 

@@ -91,16 +91,12 @@ def finish(
                 print_line(line)
         _report_refused(prepared.refused)
     agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
-    refused = [*prepared.refused]
     index, unserved = RefreshedIndex(), list[str]()
     if agreed:
-        failed = install(place.root, place.lock_path, wanted)
-        refused += failed
-        installed = [one for one in wanted if one.name not in {each.name for each in failed}]
+        install(place.root, place.lock_path, wanted)
         if not args.json:
-            _report_refused(failed)
-            _report_installed(installed, place)
-        directories = {one.incoming.known_as: os.path.join(place.root, one.name) for one in installed}
+            _report_installed(wanted, place)
+        directories = {one.incoming.known_as: os.path.join(place.root, one.name) for one in wanted}
         index = refresh_index(options, list(directories))
         unserved = [] if index.problem else [name for name in directories if not index.serves(name, directories[name])]
     if args.json:
@@ -110,7 +106,7 @@ def finish(
             "unserved": unserved,
             "awaiting_trust": sorted(index.awaiting),
             "skills": [_json(one, near[one.name], place) for one in prepared.proposals],
-            "refused": [{"name": one.name, "error": error_json(one.error)} for one in refused],
+            "refused": [{"name": one.name, "error": error_json(one.error)} for one in prepared.refused],
             "index_problem": index.problem or None,
         }
         print_json(place.json(**more, **result))
@@ -121,7 +117,7 @@ def finish(
             print_note(f"{name} does not load this skill: see {typed_command('skillhub why', name)}")
         index.note_problem()
     if agreed or args.dry_run or not wanted:
-        return EXIT_FAILED if refused else EXIT_OK
+        return EXIT_FAILED if prepared.refused else EXIT_OK
     print_note("Nothing was changed; --yes does it without a question")
     return EXIT_FAILED
 

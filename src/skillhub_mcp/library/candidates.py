@@ -14,8 +14,8 @@ from shlex import quote
 from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
 from skillhub_mcp.library.sources.source import ALL_SKILLS
-from skillhub_mcp.library.tree import BOUNDS, Tree, TreeEntryKind, path_key
-from skillhub_mcp.library.unpack import ChosenFile, digests_in, skill_files
+from skillhub_mcp.library.tree import Tree, TreeEntryKind, path_key
+from skillhub_mcp.library.unpack import ChosenFile, SkillFiles, digests_in
 from skillhub_mcp.sanitize import shortened
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.files.paths import MAX_PATH_BYTES
@@ -248,7 +248,7 @@ class _Search:
     def _candidate(self, path: str) -> Candidate:
         directory = path.rpartition("/")[2] or self._name
         try:
-            files = skill_files(self._entries, path, BOUNDS, name=self._name).files
+            files = SkillFiles(self._entries, path, name=self._name).files
         except ArchiveRefused as error:
             return Candidate(path, directory, None, (), error.message)
         document = next((file for file in files if is_skill_file(file.path)), None)

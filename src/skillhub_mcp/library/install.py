@@ -49,8 +49,8 @@ from skillhub_mcp.library.sources.source import (
     shown_source,
     source_of,
 )
-from skillhub_mcp.library.tree import BOUNDS, Tree
-from skillhub_mcp.library.unpack import entry_problem, skill_files, unpack_skill
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import SkillFiles, entry_problem, unpack_skill
 from skillhub_mcp.locks.file_digests import (
     FileDigest,
     computed_hash,
@@ -176,7 +176,7 @@ def refuse_name(name: str) -> None:
 def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
     """Raise ArchiveRefused or SkillUnreadable for a skill that cannot be installed."""
     if candidate.problem:
-        skill_files(tree.entries, candidate.path, BOUNDS, name=candidate.name)
+        SkillFiles(tree.entries, candidate.path, name=candidate.name)
         raise SkillUnreadable(candidate.name, path=candidate.path, reason=candidate.problem)
 
 
@@ -238,31 +238,24 @@ def _namesakes(name: str, incoming: Sequence[Incoming]) -> Refused:
     return Refused(name, SkillConflict(name, reason, hint="choose one with --skill PATH; --name NEW installs another"))
 
 
-def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[Refused, ...]:
-    """Install what was proposed, and return what changed since it was inspected; raises if that is all of it."""
+def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
+    """Install what was proposed, all or none. Raises SkillConflict for what changed since it was inspected."""
     wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
     if not wanted:
-        return ()
-    refused: list[Refused] = []
+        return
     with changing(root) as change:
         lock = lock_at(lock_path)
         puts, brought = list[str](), list[LockedSkill]()
         for one in wanted:
-            try:
-                _check_unchanged(root, lock, one)
-            except SkillConflict as error:
-                refused.append(Refused(one.name, error))
-                continue
             before = lock.find(one.name)
+            if before != one.locked or installed_skill(root, one.name, None).files != one.before:
+                raise SkillConflict(one.name, "was changed while it was inspected", hint="run the command again")
             is_same = before is not None and one.verb is not Verb.REPLACE
             brought.append(replace(one.entry, kept=before.kept) if before is not None and is_same else one.entry)
             if one.verb in _BRINGS_FILES and (one.before is None or one.changes):
                 copy_skill(one.directory, change.staged(one.name), root)
                 puts.append(one.name)
-        if not brought:
-            raise refused[0].error
         change.commit(puts, lock_path=lock_path, lock_text=lock_text(lock.having(*brought)))
-    return tuple(refused)
 
 
 def _ours(locked: LockedSkill) -> LockedByHub:
@@ -398,12 +391,6 @@ def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSk
         is_same = not any(found.path == document_of(before) for found in one.tree.entries)
         there = there if is_same else replace(there, source=f"{there.source}, where it is {before or '.'!r}")
     return replace(there, source=str(one.source)) if is_same else there, is_same
-
-
-def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
-    now = installed_skill(root, one.name, None).files
-    if now != one.before or lock.find(one.name) != one.locked:
-        raise SkillConflict(one.name, "was changed while it was inspected", hint="run the command again")
 
 
 def copy_skill(directory: str, destination: str, root: str) -> None:

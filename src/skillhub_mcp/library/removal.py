@@ -6,13 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
+from skillhub_mcp.errors import InvalidArgument, SkillConflict
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.places import TrashEntry, entries, is_plain_name, last_with, places_of, unwritable
 from skillhub_mcp.locks.lock_file import Lock, lock_at, lock_text, parse_lock, read_plain
-from skillhub_mcp.skills.names import near_names
-
-_LISTED = 20
+from skillhub_mcp.skills.names import not_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,8 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
         link = os.readlink(place) if there and os.path.islink(place) else ""
         return MovedSkill(name, place, name in locked, there, link)
     beside = os.listdir(root) if os.path.isdir(root) else []
-    near = near_names(name, sorted(locked | {one for one in beside if is_plain_name(one)}))
-    hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else "`skillhub list` shows them all"
-    raise SkillNotFound(name, near=near, hint=hint, reason=f"{root} has no directory of that name")
+    names = locked | set(filter(is_plain_name, beside))
+    raise not_found(name, names, search_tool="`skillhub list`", reason=f"{root} has no directory of that name")
 
 
 def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[MovedSkill, TrashEntry]:
@@ -97,10 +94,9 @@ def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[M
         for name in dict.fromkeys(names or there[0].skills):
             entry = last_with(places, name) if names else there[0]
             if entry is None:
-                known = sorted({skill for one in there for skill in one.skills})
-                hint = f"it has {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"
+                known = {skill for one in there for skill in one.skills}
                 reason = f"the trash of {root} has no directory of that name"
-                raise SkillNotFound(name, near=near_names(name, known), hint=hint, reason=reason)
+                raise not_found(name, known, search_tool="", reason=reason)
             locked = _lock_before(entry, lock_path).find(name) is not None
             found[MovedSkill(name, os.path.join(root, name), locked)] = entry
     except OSError as error:

@@ -118,23 +118,6 @@ class ChosenFile:
     executable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFiles:
-    """The files of a skill in the order of their paths' bytes, and why each path in `left_out` is not among them."""
-
-    files: tuple[ChosenFile, ...]
-    left_out: Mapping[str, str]
-
-
-def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> SkillFiles:
-    """Return the files of the skill at `skill` of a tree (`""` is its top); messages call the source `name`.
-
-    Left out are files that do not belong to a skill, submodules, and links that lead out of the source or to nothing.
-    Raises ArchiveRefused for the first entry that is never unpacked.
-    """
-    return _Choice(entries, skill, bounds, name or skill or "the skill").files()
-
-
 def left_out_part(path: str) -> str:
     """Return a path up to a name that does not belong to a skill; empty if it has none."""
     names = path.split("/")
@@ -144,31 +127,37 @@ def left_out_part(path: str) -> str:
     return ""
 
 
-class _Choice:
-    def __init__(self, entries: Sequence[TreeEntry], skill: str, bounds: Bounds, name: str) -> None:
+class SkillFiles:
+    """The `files` of the skill at `skill` of a tree (`""` is its top), in the order of their paths' bytes.
+
+    `left_out` says why other paths are not among them: they do not belong to a skill, or are submodules, or links that
+    lead out of the source or to nothing. Messages call the source `name`. Raises ArchiveRefused for the first entry
+    that is never unpacked.
+    """
+
+    def __init__(self, entries: Sequence[TreeEntry], skill: str, bounds: Bounds = BOUNDS, *, name: str = "") -> None:
+        self.name = name or skill or "the skill"
+        self.left_out: dict[str, str] = {}
         self._entries = entries
         self._prefix = f"{skill}/" if skill else ""
         self._bounds = bounds
-        self._name = name
-        self._left_out: dict[str, str] = {}
         self._seen, self._bytes = 0, 0
+        self.files = tuple(sorted(self._chosen(), key=lambda file: path_key(file.path)))
+        if not self.files:
+            raise self._refused("", "it has no file")
 
-    def files(self) -> SkillFiles:
-        found: list[ChosenFile] = []
+    def _chosen(self) -> Iterator[ChosenFile]:
+        names = EntryNames()
         for entry in self._below(self._prefix):
             path = entry.path[len(self._prefix) :]
             if part := left_out_part(path):
-                self._left_out[part] = "does not belong to a skill"
+                self.left_out[part] = "does not belong to a skill"
                 continue
             self._check_path(path)
-            found += self._files_at(path, entry)
-        names = EntryNames()
-        for file in found:
-            if problem := names.problem(file.path):
-                raise self._refused(file.path, problem)
-        if not found:
-            raise self._refused("", "it has no file")
-        return SkillFiles(tuple(sorted(found, key=lambda file: path_key(file.path))), self._left_out)
+            for file in self._files_at(path, entry):
+                if problem := names.problem(file.path):
+                    raise self._refused(file.path, problem)
+                yield file
 
     def _below(self, prefix: str) -> Iterator[TreeEntry]:
         """Yield the entries whose paths begin with `prefix`; they lie side by side."""
@@ -189,7 +178,7 @@ class _Choice:
         if entry.kind is TreeEntryKind.LINK:
             yield from self._linked(path, entry)
         elif entry.kind is TreeEntryKind.SUBMODULE:
-            self._left_out[path] = "is another repository (a submodule), which is not fetched"
+            self.left_out[path] = "is another repository (a submodule), which is not fetched"
         elif entry.kind is not TreeEntryKind.FILE:
             raise self._refused(path, "is neither a file nor a directory that can be read")
         else:
@@ -202,14 +191,14 @@ class _Choice:
         try:
             there = self._resolved(link)
         except _NotFollowed as error:
-            self._left_out[path] = f"is a link that {error}: {link.target[:_SHOWN_CHARACTERS]!r}"
+            self.left_out[path] = f"is a link that {error}: {link.target[:_SHOWN_CHARACTERS]!r}"
             return
         if left_out_part(there.removeprefix(self._prefix)):
-            self._left_out[path] = "is a link to what does not belong to a skill"
+            self.left_out[path] = "is a link to what does not belong to a skill"
         elif (entry := self._at(there)) is not None:
             yield from self._files_at(path, entry)
         elif f"{link.path}/".startswith(f"{there}/" if there else ""):
-            self._left_out[path] = "is a link to a directory that it is in"
+            self.left_out[path] = "is a link to a directory that it is in"
         else:
             for inner in self._below(f"{there}/"):
                 below = inner.path[len(there) + 1 :]
@@ -243,7 +232,7 @@ class _Choice:
             raise self._refused(path, problem)
 
     def _refused(self, path: str, reason: str) -> ArchiveRefused:
-        return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "", hint=_FIX)
+        return ArchiveRefused(self.name, reason, entry=self._prefix + path if path else "", hint=_FIX)
 
 
 class _NotFollowed(Exception):
@@ -268,12 +257,12 @@ def unpack_skill(tree: Tree, path: str, destination: str, bounds: Bounds = BOUND
     Of modes only the executable bit is kept. Raises ArchiveRefused, SourceUnreachable and LibraryUnwritable; then
     `destination` is empty again.
     """
-    files = skill_files(tree.entries, path, bounds, name=name)
+    chosen = SkillFiles(tree.entries, path, bounds, name=name)
     try:
         if os.listdir(destination):
             raise LibraryUnwritable(destination, "it is not empty")
         try:
-            return _written(tree, files, destination, bounds, name or path or "the skill")
+            return _written(tree, chosen, destination, bounds)
         except BaseException:
             shutil.rmtree(destination)
             os.mkdir(destination)
@@ -283,7 +272,7 @@ def unpack_skill(tree: Tree, path: str, destination: str, bounds: Bounds = BOUND
         raise LibraryUnwritable(destination, error.strerror or type(error).__name__, hint=hint) from error
 
 
-def _written(tree: Tree, chosen: SkillFiles, destination: str, bounds: Bounds, name: str) -> UnpackedSkill:
+def _written(tree: Tree, chosen: SkillFiles, destination: str, bounds: Bounds) -> UnpackedSkill:
     digests: dict[str, FileDigest] = {}
     notes = [f"left out: {path!r} {reason}" for path, reason in sorted(chosen.left_out.items())]
     room = bounds.skill_bytes
@@ -299,7 +288,7 @@ def _written(tree: Tree, chosen: SkillFiles, destination: str, bounds: Bounds, n
             for piece in tree.read(file.source_path):
                 size += len(piece)
                 if size > room:
-                    raise ArchiveRefused(name, _too_many_bytes(bounds), entry=file.source_path, hint=_FIX)
+                    raise ArchiveRefused(chosen.name, _too_many_bytes(bounds), entry=file.source_path, hint=_FIX)
                 digest.update(piece)
                 beginning = beginning or piece[: len(_LFS_POINTER)]
                 written.write(piece)

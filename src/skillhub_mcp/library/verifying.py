@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from skillhub_mcp.errors import LibraryUnwritable, LockUnreadable, SkillNotFound
+from skillhub_mcp.errors import LibraryUnwritable, LockUnreadable
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.install import locked_as
 from skillhub_mcp.library.places import is_plain_name, last_with, places_of
@@ -22,7 +22,7 @@ from skillhub_mcp.locks.file_digests import (
 )
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_at, lock_text, read_lock
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.names import is_utf_8, near_names
+from skillhub_mcp.skills.names import is_utf_8, not_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def verify(
         raise LockUnreadable(lock_path, hint=f"run {lock_command} to create one")
     for name in names:
         if lock.find(name) is None:
-            near = near_names(name, sorted(one.name for one in lock.skills))
-            raise SkillNotFound(name, near=near, reason=f"{lock_path} does not name it")
+            locked = (one.name for one in lock.skills)
+            raise not_found(name, locked, search_tool="", reason=f"{lock_path} does not name it")
     wanted = [one for one in lock.skills if not names or one.name in names]
     unlocked = () if names else tuple(name for name in present(root) if lock.find(name) is None)
     return VerifiedLibrary(tuple(verify_skill(root, one) for one in wanted), unlocked)
@@ -146,7 +146,7 @@ def lock_present(
     for name in names:
         if name not in there:
             reason = f"{root} has no skill in a directory so named"
-            raise SkillNotFound(name, near=near_names(name, there), reason=reason)
+            raise not_found(name, there, search_tool="`skillhub list`", reason=reason)
     wanted = tuple(dict.fromkeys(names)) or there
     if dry_run:
         lock = lock_at(lock_path)

@@ -125,7 +125,7 @@ READ = [
     ("https://gitlab.com/g/s/r/-/tree/main/a", git("https://gitlab.com/g/s/r.git", "main", "a"), "gitlab:g/s/r#main:a"),
     ("https://h.example/g/s/r/-/blob/x/a/SKILL.md?ref_type=heads", git("https://h.example/g/s/r.git", "x", "a"), "https://h.example/g/s/r.git#x:a"),
     ("https://h.example/g/r/-/tags/v1", git("https://h.example/g/r.git", "v1"), "https://h.example/g/r.git#v1"),
-    ("https://dev.azure.com/o/p/_git/r", git("https://dev.azure.com/o/p/_git/r"), "https://dev.azure.com/o/p/_git/r"),
+    ("https://dev.azure.com/o/p/_git/r", git("https://dev.azure.com/o/p/_git/r"), "git+https://dev.azure.com/o/p/_git/r"),
     # URLs recognised by their content.
     ("https://h.example", web("https://h.example/"), "https://h.example/"),
     ("https://H.example/skills?x=1", web("https://h.example/skills?***"), "https://h.example/skills?***"),

@@ -14,14 +14,13 @@ from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, open_options, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, print_json
 from skillhub_mcp.environment import shown_path
-from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.library.install import prepare
 from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.source import place_of as source_place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
 from skillhub_mcp.locks.lock_file import LockedSkill, lock_at
 from skillhub_mcp.settings import settings_of
-from skillhub_mcp.skills.names import near_names
+from skillhub_mcp.skills.names import not_found
 
 _SHOWN_DIGITS = 8
 
@@ -72,9 +71,7 @@ def _locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSki
     known = {one.name: one for one in lock.skills}
     for name in names:
         if name not in known:
-            near = near_names(name, sorted(known))
-            hint = "did you mean " + " or ".join(map(repr, near)) + "?" if near else "`skillhub add` installs skills"
-            raise SkillNotFound(name, near=near, hint=hint, reason=f"{place.lock_path} does not name it")
+            raise not_found(name, known, search_tool="", reason=f"{place.lock_path} does not name it")
     return tuple(known[name] for name in dict.fromkeys(names)) if names else lock.skills
 
 

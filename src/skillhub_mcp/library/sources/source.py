@@ -101,7 +101,7 @@ class SkillSource:
             location = f"github:{name}"
         elif name := forge_name(location, GITLAB):
             location = f"gitlab:{name}"
-        elif self.kind is SourceKind.GIT and location.startswith("http") and not _is_plain(location):
+        elif self.kind is SourceKind.GIT and location.startswith("http") and not location.endswith(".git"):
             location = f"git+{location}"
         names = ",".join(_escaped(name, "@#,/") for name in self.skills)
         fragment = f"{_escaped(self.ref, '@#:')}{place}" + (f"@{names}" if names else "")
@@ -163,14 +163,6 @@ def _is_short(text: str) -> bool:
     """Whether a text is `owner/repo` or `owner/repo/sub/path`."""
     owner, slash, rest = text.partition("/")
     return bool(slash) and _WORD.fullmatch(owner) is not None and _NAME.fullmatch(rest.split("/", 1)[0]) is not None
-
-
-def _is_plain(location: str) -> bool:
-    """Whether the URL alone shows that it is a repository's."""
-    try:
-        return _page(urlsplit(location)) == SkillSource(SourceKind.GIT, location)
-    except _Refusal:
-        return False
 
 
 def _escaped(text: str, signs: str) -> str:
