@@ -193,7 +193,7 @@ def test_undo_restores_a_named_skill_whatever_was_removed_since(library: Path, s
     assert skillhub("remove", "--undo", "docx", "--dry-run").out == f"docx would be back in {library}\n"
     assert skillhub("remove", "--undo", "docx").out == f"docx is back in {library}\n"
     refused = skillhub("remove", "--undo", "docx", "--json")
-    assert (refused.code, refused.error["hint"]) == (1, "it has pdf")
+    assert (refused.code, refused.error["hint"]) == (1, "available skills: pdf")
     skillhub("remove", "pdf", "--force")
     skillhub("remove", "docx")
     # Of pdf the last that was removed is not the one that was locked.

@@ -58,6 +58,7 @@ from skillhub_mcp.locks.file_digests import (
     digest_of,
     digests_of,
     executables_of,
+    files_below,
 )
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_at, lock_text
 from skillhub_mcp.skills.discovery import skill_file_in
@@ -394,17 +395,12 @@ def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSk
 
 
 def copy_skill(directory: str, destination: str, root: str) -> None:
-    """Copy what was unpacked into an empty directory. Raises LibraryUnwritable."""
-
-    def copy(source: str, target: str) -> None:
-        try:
-            shutil.copy2(source, target, follow_symlinks=False)
-        except OSError as error:
-            # copytree would turn it into a text.
-            raise unwritable(root, error) from error
-
+    """Copy what was unpacked into an empty directory of `root`. Raises LibraryUnwritable."""
     try:
-        shutil.copytree(directory, destination, symlinks=True, copy_function=copy, dirs_exist_ok=True)
+        for path, place, _ in files_below(directory):
+            target = os.path.join(destination, path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy2(place, target)
     except OSError as error:
         raise unwritable(root, error) from error
 

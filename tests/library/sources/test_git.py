@@ -59,24 +59,6 @@ def test_unauthenticated_protocols_need_a_source_that_uses_them(location: str, p
     assert git_environment({"GIT_ALLOW_PROTOCOL": "ext"}, location)["GIT_ALLOW_PROTOCOL"] == protocols
 
 
-@needs_git
-@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
-def test_ssh_never_prompts_unless_the_user_set_its_command(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    ssh = tmp_path / "ssh"
-    ssh.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexit 1\n', encoding="utf-8")
-    ssh.chmod(0o755)
-    environment = {**ENVIRONMENT, "PATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PATH']}"}
-    for theirs in ({}, {"GIT_SSH_COMMAND": "ssh -v"}):
-        repository = GitRepository("git@h.example:x", "it", GitOptions({**environment, **theirs}, 60.0))
-        with pytest.raises(SourceUnreachable):
-            repository.list_refs(("HEAD",))
-        repository.close()
-    batch, own = log.read_text(encoding="utf-8").splitlines()
-    assert "BatchMode=yes" in batch
-    assert "BatchMode" not in own
-
-
 def test_missing_git_is_reported_with_an_alternative(tmp_path: Path) -> None:
     with pytest.raises(CommandUnavailable, match="not installed") as missing:
         find_git({"PATH": str(tmp_path)})

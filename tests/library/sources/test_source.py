@@ -267,13 +267,11 @@ def test_an_option_that_contradicts_the_source_is_refused(typed: str, options: d
         parse_source(typed, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("typed", "url"), [("./dir", "file:///…#v1"), ("~/dir", "file:///…#v1"), ("/a b/c", "file:///a%20b/c#v1")]
-)
-def test_a_ref_on_a_directory_suggests_its_repository(typed: str, url: str) -> None:
+@pytest.mark.parametrize("typed", ["./dir", "~/dir", "/a b/c"])
+def test_a_ref_on_a_directory_suggests_its_repository(typed: str) -> None:
     with pytest.raises(SourceUnreadable) as refused:
         parse_source(typed, ref="v1")
-    assert refused.value.hint == f"for a repository there, write its whole path as {url}"
+    assert refused.value.hint == "for a repository there, write its whole path as file:///…#v1"
 
 
 def test_a_version_instead_of_a_skill_suggests_a_ref() -> None:

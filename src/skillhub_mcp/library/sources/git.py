@@ -93,8 +93,6 @@ class GitRepository:
             self._empty = os.path.join(self.directory, "none")
             os.mkdir(self._empty)
             self._environment = git_environment(options.environment, location)
-            if location.startswith("ssh://") or "://" not in location:
-                self._environment |= self._batch_mode()
             self._until_closed = opened.pop_all()
 
     def initialise(self, object_format: str = "sha1") -> None:
@@ -213,12 +211,6 @@ class GitRepository:
         if excess := too_much():
             raise self._ended(excess)
         return outcome
-
-    def _batch_mode(self) -> Mapping[str, str]:
-        if "GIT_SSH_COMMAND" in self._environment or "GIT_SSH" in self._environment:
-            return {}
-        chosen, _ = self.try_run("config", "--get", "core.sshCommand", outside=True)
-        return {} if chosen.strip() else {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30"}
 
 
 def find_git(environment: Mapping[str, str]) -> str:

@@ -224,8 +224,7 @@ def _with(source: SkillSource, *, ref: str = "", path: str = "", skills: Iterabl
     """Return a source with what an option or a fragment adds; what it says itself must be the same."""
     ref, path = _ref(ref), _inner_path(path)
     if ref and source.kind is SourceKind.DIRECTORY:
-        whole = quote(source.location, safe=_URL_CHARACTERS) if source.location.startswith("/") else "/…"
-        hint = f"for a repository there, write its whole path as file://{whole}#{ref}"
+        hint = f"for a repository there, write its whole path as file:///…#{ref}"
         raise _Refusal("has no ref, being a path", hint)
     if ref and source.kind is not SourceKind.GIT:
         raise _Refusal("has no ref, being no repository", "leave it out, or write git+https://… for one")
