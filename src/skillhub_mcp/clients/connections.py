@@ -121,16 +121,12 @@ class Connections:
         path = self.path_of(client, scope)
         if path is None:
             return []
-        found = []
         file = read_client_file(path)
-        for key, entry in _entries(client, file).items():
-            server = server_of(client, entry) if isinstance(entry, dict) else None
-            if key == name or starts_skillhub(server):
-                written = self._was_written(client, file.place, key, server)
-                is_ours = starts_skillhub(server) or written
-                is_off = is_switched_off(client, file.text, key)
-                found.append(Connection(client, scope, path, key, server, is_ours, written, is_off))
-        return found
+        return [
+            self._connection(client, scope, file, key, entry)
+            for key, entry in _entries(client, file).items()
+            if key == name or starts_skillhub(server_of(client, entry))
+        ]
 
     def plan(
         self,
@@ -157,17 +153,16 @@ class Connections:
         entries = _entries(client, file)
         kind = ChangeKind.CONNECT
         if name in entries:
-            kind, old = ChangeKind.UPDATE, entries[name]
-            now = self._our_server(client, file, name, old)
-            if now is None:
+            kind, old = ChangeKind.UPDATE, self._connection(client, scope, file, name, entries[name])
+            if not old.is_ours:
                 hint = "with `--name skills` SkillHub is connected beside it"
                 raise ClientFileRefused(path, _OTHER.format(name), hint=hint, name_taken=True)
-            entry = merged(client, old, entry)
+            entry = merged(client, entries[name], entry)
+            now = old.server
             keeps_address = not replaces_address and isinstance(now, HttpServer) and not isinstance(server, HttpServer)
-            if old == entry or keeps_address:
-                is_off = is_switched_off(client, file.text, name)
+            if entries[name] == entry or keeps_address:
                 hint = f"it uses the server at {now}; with `--stdio` it starts one of its own" if keeps_address else ""
-                return Plan(client, scope, name, path, now, is_off=is_off, hint=hint)
+                return Plan(client, scope, name, path, now, is_off=old.is_off, hint=hint)
         wanted = server_of(client, entry)
         if client.registrar and scope is ClientScope.USER:
             commands = [["add-json", "--scope", "user", name, json.dumps(entry, ensure_ascii=False)]]
@@ -195,7 +190,7 @@ class Connections:
         entries = _entries(client, file)
         if name not in entries:
             return Plan(client, scope, name, path)
-        if self._our_server(client, file, name, entries[name]) is None:
+        if not self._connection(client, scope, file, name, entries[name]).is_ours:
             raise ClientFileRefused(path, _OTHER.format(name))
         kind = ChangeKind.DISCONNECT
         if client.registrar and scope is ClientScope.USER:
@@ -240,19 +235,17 @@ class Connections:
             raise ClientFileRefused(path, f"it is a link to {file.place}, which is outside the project")
         return file
 
-    def _our_server(self, client: Client, file: FileAsRead, name: str, entry: EntryValue) -> Server | None:
-        """Return the server of an entry that starts SkillHub or that we wrote, else None."""
-        server = server_of(client, entry) if isinstance(entry, dict) else None
-        is_ours = starts_skillhub(server) or self._was_written(client, file.place, name, server)
-        return server if is_ours else None
-
-    def _was_written(self, client: Client, place: str, name: str, server: Server | None) -> bool:
-        """Whether we wrote an entry for this server: an address alone does not say what answers there."""
-        return server is not None and any(
-            server == server_of(client, backup.entry)
-            for backup in self._backups.of(place)
-            if backup.name == name and backup.entry is not None
+    def _connection(
+        self, client: Client, scope: ClientScope, file: FileAsRead, name: str, entry: EntryValue
+    ) -> Connection:
+        server = server_of(client, entry)
+        # An address alone does not say what answers there.
+        written = server is not None and any(
+            backup.name == name and server == server_of(client, backup.entry) for backup in self._backups.of(file.place)
         )
+        is_off = is_switched_off(client, file.text, name)
+        is_ours = starts_skillhub(server) or written
+        return Connection(client, scope, file.path, name, server, is_ours, written, is_off)
 
 
 def _entries(client: Client, file: FileAsRead) -> Mapping[str, EntryValue]:

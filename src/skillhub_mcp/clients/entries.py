@@ -43,8 +43,10 @@ def in_workspace(client: Client, scope: ClientScope, server: Server) -> Server:
     return replace(server, environment={"SKILLHUB_CWD": client.workspace, **server.environment})
 
 
-def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
+def server_of(client: Client, entry: EntryValue) -> Server | None:
     """Return the server that an entry of `client` leads to; None if the client cannot use the entry."""
+    if not isinstance(entry, dict):
+        return None
     if client.http is not None:
         url = entry.get(client.http.url)
         if isinstance(url, str):
