@@ -157,6 +157,8 @@ async def test_the_directory_in_meta_names_the_project_over_stdio(
 
     async with reached(way, environment) as client:
         over_stdio = way[0] == "stdio"
+        declared = client.client.server_capabilities.experimental or {}
+        assert ("codex/sandbox-state-meta" in declared) == over_stdio
         assert not await loads(client, "alpha")
         assert await loads(client, "alpha", **meta(projects[0])) == over_stdio
         assert await loads(client, "beta", **meta(projects[1])) == over_stdio

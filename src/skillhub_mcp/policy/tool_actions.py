@@ -56,6 +56,12 @@ SESSION_TOOLS = (
 )
 
 
+def skills_named_in(arguments: Mapping[str, object]) -> list[str]:
+    """Return the texts by which the arguments of a tool call name a skill, the one that decides first."""
+    named = (arguments.get(key) for key in ("skill_name", "skill", "path", "name"))
+    return [text for text in named if isinstance(text, str) and text]
+
+
 def rule_tool(action: Action) -> str:
     """Return the tool that a new rule about `action` names."""
     return TOOLS[action][0]

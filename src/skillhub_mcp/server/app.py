@@ -13,7 +13,7 @@ from mcp.server.request_state import RequestStateSecurity
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.error_responses import ErrorHandlingMiddleware
-from skillhub_mcp.server.middleware.client_project import ClientProjectMiddleware
+from skillhub_mcp.server.middleware.client_project import CODEX, ClientProjectMiddleware
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware, TrustQuestionMiddleware
 from skillhub_mcp.server.middleware.instructions import Introduction
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
@@ -90,6 +90,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         list_page_size=_LIST_PAGE,
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
+        experimental_capabilities=None if options.client is None else {CODEX: {}},
     )
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))

@@ -1,7 +1,6 @@
 """Errors in MCP's form: text for a model, data for a program, as a tool result or as a JSON-RPC error.
 
-The middleware catches the errors of all requests. A NUL character in an argument or a URI is refused here, before
-anything else sees it.
+The middleware catches the errors of all requests. It refuses NUL characters, before anything else sees them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS
 from skillhub_mcp.sanitize import path_for_model, refuse_nul
-from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, Next, ReadResource
+from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, Next
 from skillhub_mcp.server.options import ErrorStyle
 from skillhub_mcp.skills.names import near_names
 
@@ -98,6 +97,8 @@ class ErrorHandlingMiddleware(Middleware):
 
     async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
         try:
+            if context.method != "tools/call":
+                _refuse_nul(dict(context.message or {}))
             return await call_next(context)
         except (MCPError, DisabledError, NotFoundError):
             raise
@@ -129,14 +130,6 @@ class ErrorHandlingMiddleware(Middleware):
             if self._style == "jsonrpc":
                 raise MCPError(JSONRPC_CODE, error_text(expected), error_data(expected)) from error
             return error_result(expected)
-
-    async def on_get_prompt(self, context: GetPrompt, call_next: Next) -> Any:
-        _refuse_nul(context.message.arguments)
-        return await call_next(context)
-
-    async def on_read_resource(self, context: ReadResource, call_next: Next) -> Any:
-        refuse_nul(uri=str(context.message.uri))
-        return await call_next(context)
 
     async def _tool_not_found(self, context: CallTool) -> ToolNotFound:
         name, client = context.message.name[:_SHOWN_NAME], context.fastmcp_context

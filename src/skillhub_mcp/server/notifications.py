@@ -177,8 +177,6 @@ class ChangeNotifier(Middleware):
 
     async def _subscribe(self, client: RequestContext, params: SubscribeRequestParams) -> dict[str, object]:
         uri = str(params.uri)
-        if "\0" in uri:
-            raise InvalidArgument("uri", "contains a NUL character")
         if not await self._readable(client, [uri]):
             raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
         uris = self._subscribed.setdefault(client.session_id, set())

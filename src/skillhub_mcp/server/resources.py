@@ -24,7 +24,7 @@ from skillhub_mcp.errors import InvalidArgument, SkillHubError
 from skillhub_mcp.publishing import publisher as publishing
 from skillhub_mcp.publishing.publisher import PublishedSkill, Publisher
 from skillhub_mcp.publishing.uris import TEMPLATE, build_uri, parse_uri
-from skillhub_mcp.sanitize import all_for_model, refuse_nul
+from skillhub_mcp.sanitize import all_for_model
 from skillhub_mcp.server.middleware.sessions import Sessions
 
 log = logging.getLogger(__name__)
@@ -68,19 +68,14 @@ class SkillsExtension(ServerExtension):
         return {"resultType": "complete", "skills": [_skill(skill) for skill in page.skills], **more, **self._caching}
 
     async def _get(self, _: _Context, params: UriParams) -> dict[str, Any]:
-        skill = await anyio.to_thread.run_sync(lambda: self._publisher.skill(_checked(params.uri)))
+        skill = await anyio.to_thread.run_sync(lambda: self._publisher.skill(params.uri))
         return {"resultType": "complete", "skill": _skill(skill), **self._caching}
 
     async def _children(self, _: _Context, params: UriParams) -> dict[str, Any]:
         if params.cursor is not None:
             raise InvalidArgument("cursor", "comes from no earlier page: a directory is returned whole")
-        children = await anyio.to_thread.run_sync(lambda: self._publisher.children(_checked(params.uri)))
+        children = await anyio.to_thread.run_sync(lambda: self._publisher.children(params.uri))
         return {"resultType": "complete", "resources": [_resource(child) for child in children], **self._caching}
-
-
-def _checked(uri: str) -> str:
-    refuse_nul(uri=uri)
-    return uri
 
 
 def _skill(published: PublishedSkill) -> dict[str, Any]:

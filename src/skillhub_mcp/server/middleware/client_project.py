@@ -31,7 +31,7 @@ _INITIALIZED, _CHANGED = "notifications/initialized", "notifications/roots/list_
 # Their answers do not depend on the project, and some clients offer their roots only after them.
 _BEFORE_ROOTS = frozenset({"initialize", "server/discover", "ping", "tools/list"})
 # Codex sends its working directory to servers that declare this capability, Goose to every server.
-_CODEX = "codex/sandbox-state-meta"
+CODEX = "codex/sandbox-state-meta"
 _GOOSE = "agent-working-dir"
 
 
@@ -59,12 +59,7 @@ class ClientProjectMiddleware(Middleware):
         if offers_roots(context.message) and context.fastmcp_context is not None:
             self._ask(context.fastmcp_context.session)
         result: mcp_types.InitializeResult | None = await call_next(context)
-        if result is None:
-            return None
-        experimental = {**(result.capabilities.experimental or {}), _CODEX: {}}
-        return result.model_copy(
-            update={"capabilities": result.capabilities.model_copy(update={"experimental": experimental})}
-        )
+        return result
 
     async def on_notification(self, context: AnyRequest, call_next: Next) -> Any:
         if context.method == _INITIALIZED:
@@ -116,6 +111,6 @@ def offers_roots(request: mcp_types.InitializeRequest) -> bool:
 
 
 def _named_in(meta: Mapping[str, Any]) -> str:
-    state = meta.get(_CODEX)
+    state = meta.get(CODEX)
     named = state.get("sandboxCwd") if isinstance(state, dict) else meta.get(_GOOSE)
     return named if isinstance(named, str) else ""

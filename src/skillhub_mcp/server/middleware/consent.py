@@ -26,8 +26,8 @@ from skillhub_mcp.disclosure.project_skills import ProjectSkills
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable, SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Access, Grant
-from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
-from skillhub_mcp.sanitize import for_model, path_for_model, shortened
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action, skills_named_in
+from skillhub_mcp.sanitize import for_model, in_line, path_for_model, shortened
 from skillhub_mcp.server.error_responses import known_cause
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
 from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, ListTools, Next, ReadResource
@@ -112,7 +112,7 @@ class ConsentMiddleware(Middleware):
         try:
             return await _ask(client, _QUESTION, message, title="Allow it?", answers=answers, state=state)
         except (MCPError, ValidationError) as error:
-            log.warning("The client could not ask its user: %s", _on_one_line(error))
+            log.warning("The client could not ask its user: %s", in_line(str(error)))
             raise required from error
 
     async def _apply(self, reply: mcp_types.ElicitResult, required: ConfirmationRequired) -> None:
@@ -182,10 +182,6 @@ def _answer_of(reply: mcp_types.ElicitResult) -> object:
     return (reply.content or {}).get("answer") if reply.action == "accept" else _NO
 
 
-def _on_one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
 def _can_ask(client: Context) -> bool:
     """Whether the client can show its user a form."""
     capabilities = client.session.client_capabilities
@@ -196,8 +192,6 @@ def _can_ask(client: Context) -> bool:
 
 _TRUST_QUESTION = "skillhub-trust"
 _TRUST, _LATER = "trust", "not now"
-# What the tools that load a skill call the argument that names it.
-_ARGUMENTS = ("skill_name", "skill", "name", "path")
 _SHOWN_NAMES, _SHOWN_LENGTH = 8, 64
 
 
@@ -242,7 +236,7 @@ class TrustQuestionMiddleware(Middleware):
                 await asyncio.to_thread(self._hub.views.snapshot, fresh=True)
         except (SkillHubError, MCPError, ValidationError, OSError) as error:
             # The call itself does not depend on the answer.
-            log.warning("Whether the project is trusted could not be asked or recorded: %s", _on_one_line(error))
+            log.warning("Whether the project is trusted could not be asked or recorded: %s", in_line(str(error)))
         return None
 
     def _brought_with(self, arguments: Mapping[str, Any]) -> ProjectSkills | None:
@@ -250,8 +244,7 @@ class TrustQuestionMiddleware(Middleware):
         snapshot = self._hub.views.snapshot()
         policy = self._hub.access.now()
         names = Names(snapshot, policy)
-        named = (value for key in _ARGUMENTS if isinstance(value := arguments.get(key), str) and value)
-        found = [skill for skill in (names.find(name.strip()) for name in named) if skill is not None]
+        found = [skill for name in skills_named_in(arguments) if (skill := names.find(name.strip())) is not None]
         loaded = next((skill for skill in found if skill.awaits_trust and policy.offers(skill)), None)
         if loaded is None:
             return None

@@ -44,20 +44,20 @@ class HookMiddleware(Middleware):
         self._hooks = tuple(hooks)
         self._cwd = cwd
 
-    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
-        request = _Request(self._hooks, self._cwd(), context.method or "")
+    @contextmanager
+    def standing_before(self, method: str) -> Iterator[None]:
+        """Let the hooks stand before each use of a skill while this lasts, for one request."""
+        request = _Request(self._hooks, self._cwd(), method)
         token = _REQUEST.set(request)
         try:
             with gated(request.stand_before):
-                return await call_next(context)
+                yield
         finally:
             _REQUEST.reset(token)
 
-    @contextmanager
-    def standing_before(self, method: str) -> Iterator[None]:
-        """Let the hooks stand before each use of a skill while this lasts, for a request that is none of MCP."""
-        with gated(_Request(self._hooks, self._cwd(), method).stand_before):
-            yield
+    async def on_request(self, context: AnyRequest, call_next: Next) -> Any:
+        with self.standing_before(context.method or ""):
+            return await call_next(context)
 
     async def on_call_tool(self, context: CallTool, call_next: Next) -> Any:
         request, tool = _REQUEST.get(), context.message.name

@@ -30,7 +30,7 @@ from skillhub_mcp.events import (
     observe,
 )
 from skillhub_mcp.observers.audit import process_owner
-from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action
+from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS, Action, skills_named_in
 from skillhub_mcp.server.callers import NAMELESS, caller_name
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.middleware.sessions import is_stateless
@@ -40,8 +40,6 @@ from skillhub_mcp.server.options import Transport
 _UNKNOWN = "unknown"
 _METHODS = SPEC_CLIENT_METHODS | {"skills/list", "skills/get", "resources/directory/read"}
 _SCHEME = "skill://"
-# The arguments that name a skill, in any tool.
-_SKILL_ARGUMENTS = ("skill_name", "skill", "path", "name")
 _SESSION_CHARACTERS = 12
 _SHOWN_URI = 300
 
@@ -97,7 +95,7 @@ class RequestEventsMiddleware(Middleware):
         arguments = _field(context.message, "arguments")
         if not isinstance(arguments, Mapping):
             return None
-        skill = next((_text(arguments[key]) for key in _SKILL_ARGUMENTS if arguments.get(key)), "")
+        skill = next(iter(skills_named_in(arguments)), "")
         action = TOOL_ACTIONS.get(self._tool(context))
         if action is Action.LOAD:
             return UseEvent(action="load", skill=skill)
