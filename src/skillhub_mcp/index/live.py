@@ -113,6 +113,9 @@ class LiveView(ViewSource):
             with self._condition:
                 if beside is not None:
                     self._show(beside)
+                    if self._next_roots is not None and self._view is not None:
+                        # A search waits for the index of these roots.
+                        self._view = replace(self._view, index=None, problem=None)
                     self._want(None)
                 else:
                     self._refresh(now=fresh)
@@ -148,8 +151,7 @@ class LiveView(ViewSource):
         return self._required()
 
     def _is_settled(self) -> bool:
-        view = self._view if self._next_roots is None else None
-        return self._closed or (self._failure is not None if view is None else view.is_settled)
+        return self._closed or (self._failure is not None if self._view is None else self._view.is_settled)
 
     def _discard(self, failed: SearchIndex) -> None:
         with self._condition:
@@ -292,9 +294,8 @@ class LiveView(ViewSource):
 
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
-            # Skills of roots that were chosen meanwhile are served already.
-            kept = self._view if self._next_roots is not None else None
-            self._view = view if kept is None else replace(view, snapshot=kept.snapshot)
+            if self._next_roots is None:
+                self._view = view
             self._failure = None
             self._looks += 1
             if whole:
@@ -319,7 +320,11 @@ class LiveView(ViewSource):
             if reason is None:
                 self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
                 return self._view_of(seen, self.writer)
-            seen, report = self._write(seen, reason, depth)
+            with observe(self._observer, SyncEvent()) as event:
+                report = self.writer.sync(self.roots, seen, reason, depth)
+                if report is not None:
+                    event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
+                    event.embedding_failed = report.embedding_failure is not None
         except IndexUnavailable as problem:
             return self._without_writing(seen, problem)
         self._spare = None
@@ -343,20 +348,6 @@ class LiveView(ViewSource):
     def _memory_of(self, writer: IndexWriter) -> ScanCache:
         state = writer.state()
         return {} if state is None else state.memory_of(self.roots)
-
-    def _write(self, seen: Scan, reason: str, depth: SyncDepth) -> tuple[Scan, SyncReport | None]:
-        made_at = time.monotonic()
-
-        def take_scan() -> Scan:
-            # Another process may have held the lock for minutes.
-            return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
-
-        with observe(self._observer, SyncEvent()) as event:
-            written, report = self.writer.sync(self.roots, take_scan, reason, depth)
-            if report is not None:
-                event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
-                event.embedding_failed = report.embedding_failure is not None
-        return written, report
 
     def _view_of(self, seen: Scan, writer: IndexWriter) -> View:
         snapshot, shown = _admitted(seen, self._options.admission), self._view
@@ -382,7 +373,7 @@ class LiveView(ViewSource):
         try:
             spare = self._spare or IndexWriter(IN_MEMORY, embedder=None)
             if spare.reason_to_write(self.roots) is not None or not self._is_in_sync(spare, seen):
-                spare.sync(self.roots, lambda: seen, "the index on disk cannot be written", SyncDepth.CHANGES)
+                spare.sync(self.roots, seen, "the index on disk cannot be written", SyncDepth.CHANGES)
             self._spare = spare
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)

@@ -226,21 +226,14 @@ class IndexWriter:
 
     # Writing
 
-    def sync(
-        self, roots: Sequence[SkillRoot], take_scan: Callable[[], Scan], reason: str, depth: SyncDepth
-    ) -> tuple[Scan, SyncReport | None]:
-        """Commit what `take_scan` finds, and return that and what was written; None if the rows were right.
+    def sync(self, roots: Sequence[SkillRoot], scan: Scan, reason: str, depth: SyncDepth) -> SyncReport | None:
+        """Commit what a scan has found, and return what was written; None if the rows were right.
 
-        It is called under the lock. VERIFY compares it with the rows instead of the state, and REBUILD writes all rows
-        again, with new vectors.
+        VERIFY compares the scan with the rows, not with the state. REBUILD writes all rows again, with new vectors.
         """
         with self._writing():
-            try:
-                order = _Order(roots, take_scan(), reason, depth)
-            except OSError as error:
-                raise IndexUnavailable(f"The skills cannot be read: {error}", hint="call again") from error
             log.info("Indexing %s: %s", self.db_path, reason)
-            return order.scan, self._sync(order, self.state())
+            return self._sync(_Order(roots, scan, reason, depth), self.state())
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
