@@ -340,7 +340,7 @@ def test_the_state_of_another_database_leads_to_a_rebuild(
             hub.refresh(SyncDepth.REBUILD)
     # A younger database replaces it, with fewer versions.
     shutil.rmtree(database(hub_environment))
-    Store(hub_environment["DB_PATH"], "skills").rebuild(lambda _: (), table_schema(None, embedding="none"))
+    Store(hub_environment["DB_PATH"], "skills").rebuild(lambda _: (), table_schema(None))
     assert found(hub_environment, "walruses") == ["one"]
     assert published_rows(database(hub_environment)) == ["one"]
 

@@ -81,7 +81,7 @@ def search_index(
     ]
     dimension = next((len(vector) for vector in vectors if vector is not None), None)
     table = Store(str(place / "db"), "skills").rebuild(
-        lambda schema: [pa.Table.from_pylist(rows, schema=schema)], table_schema(dimension, embedding="test")
+        lambda schema: [pa.Table.from_pylist(rows, schema=schema)], table_schema(dimension)
     )
     lacking = sum(vector is None for vector in vectors) if vectors else None
     published = TableVersionId(table.table_id, table.version)

@@ -132,7 +132,7 @@ def make_hub(
         observer=observer,
         auditor=auditor,
         files_of=files_of,
-        publication=None if replica is None else replica.health,
+        publication=None if replica is None else lambda: replica.health,
         locks=kept if replica is None else None,
     )
 

@@ -75,8 +75,7 @@ class RowEmbedder:
         self._cancelled = cancelled
         self._progress = progress
         self._on_failure = options.on_failure
-        longest = max(options.pause_seconds, _LONGEST_PAUSE_SECONDS) if options.pause_seconds else 0.0
-        self._breaker = CircuitBreaker(options.pause_seconds, longest=longest)
+        self._breaker = CircuitBreaker(options.pause_seconds, longest=_LONGEST_PAUSE_SECONDS)
         self._logged: str | None = None
 
     @property

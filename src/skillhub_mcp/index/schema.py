@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.model import Skill
 
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
-# In the metadata of a table's schema: the random id that the table got when it was created, and the identity of the
-# embeddings that its vectors are.
+# In the metadata of a table's schema: the random id that the table got when it was created.
 TABLE_ID = b"skillhub.table_id"
-EMBEDDING = b"skillhub.embedding"
 TERMS_INDEX = "terms_idx"
 
 # LanceDB takes no two rows with one value of such a column, even from writers at the same time.
@@ -32,7 +30,7 @@ UNIQUE = {b"lance-schema:unenforced-primary-key": b"true"}
 _ID_BYTES = 8
 
 
-def table_schema(dimension: int | None, *, embedding: str, more: Sequence[Any] = ()) -> Any:
+def table_schema(dimension: int | None, *, more: Sequence[Any] = ()) -> Any:
     """Return the schema of a new table with an id of its own. `dimension` is the length of vectors; None for none.
 
     `more` are further fields.
@@ -56,8 +54,7 @@ def table_schema(dimension: int | None, *, embedding: str, more: Sequence[Any] =
         *(() if dimension is None else vector_fields(dimension)),
         *more,
     ]
-    own = {TABLE_ID: secrets.token_hex(_ID_BYTES).encode(), EMBEDDING: embedding.encode("utf-8", "surrogateescape")}
-    return pa.schema(fields, metadata=own)
+    return pa.schema(fields, metadata={TABLE_ID: secrets.token_hex(_ID_BYTES).encode()})
 
 
 def vector_fields(dimension: int) -> list[Any]:

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 STATE_FILE = "index_state.json"
 FIRST_TABLE = "skills"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 STATE_FORMAT = 9
 NO_EMBEDDING = "none"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import FIELDS, HEADER, SkillTerms, stored_terms
 from skillhub_mcp.index.lance import IndexDamaged, blocking, chunks, is_in, run
-from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TERMS_INDEX, TEXT_FIELDS
+from skillhub_mcp.index.schema import TABLE_ID, TERMS_INDEX, TEXT_FIELDS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -127,9 +127,7 @@ class TableVersion:
         self._table = table
         self.schema = schema
         self.version = version
-        metadata = schema.metadata or {}
-        self.table_id = metadata.get(TABLE_ID, b"").decode()
-        self.embedding = metadata.get(EMBEDDING, b"").decode("utf-8", "surrogateescape")
+        self.table_id = (schema.metadata or {}).get(TABLE_ID, b"").decode()
         self.dimension = schema.field("vector").type.list_size if "vector" in schema.names else None
 
     @blocking

@@ -59,20 +59,6 @@ EMBEDDING_LOCK = ".embedding.lock"
 _POLL_SECONDS = 0.2
 
 
-def unwritable(db_path: str, reason: IndexDamaged) -> IndexUnavailable:
-    """Return the error of an index that cannot be written."""
-    missing = missing_feature(os.path.dirname(os.path.realpath(db_path)))
-    if missing:
-        return IndexUnavailable(
-            f"The index at {db_path} cannot be written: its file system has no {missing}",
-            hint="set SKILLHUB_DB_PATH to a local disk",
-        )
-    return IndexUnavailable(
-        f"The index at {db_path} cannot be written: {reason}",
-        hint="free space or grant access there, or set SKILLHUB_DB_PATH to another path",
-    )
-
-
 KEPT_ROOT_SECONDS = 30 * 24 * 3600.0
 # How old the time at which a root was last seen may be: noting it costs a write of the state.
 _NOTED_SECONDS = 24 * 3600.0
@@ -257,7 +243,10 @@ class IndexWriter:
         except (IndexDamaged, OSError, NotImplementedError) as error:
             self._check_cancelled()
             reason = damaged(error)
-            raise unwritable(self.db_path, reason) from reason
+            why, hint = str(reason), "free space or grant access there, or set SKILLHUB_DB_PATH to another path"
+            if missing := missing_feature(self._files.directory):
+                why, hint = f"its file system has no {missing}", "set SKILLHUB_DB_PATH to a local disk"
+            raise IndexUnavailable(f"The index at {self.db_path} cannot be written: {why}", hint=hint) from reason
 
     def _if_free(self, name: str, work: Callable[[], T], otherwise: T) -> T:
         """Return what `work` does under a lock, or `otherwise` if another process holds it, or the work fails."""
@@ -324,7 +313,7 @@ class IndexWriter:
         next_roots = _next_roots(order.roots, order.scan.memory, None)
         written = _by_key(order.scan, next_roots)
         batches = self._batches(written, None if order.rebuild else base)
-        store, schema = self.store(self._files.table), table_schema(batches.dimension, embedding=self.embedding)
+        store, schema = self.store(self._files.table), table_schema(batches.dimension)
         if base is None:
             # There may be something that cannot be overwritten.
             store.discard()
@@ -335,7 +324,7 @@ class IndexWriter:
     def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None) -> RowBatches:
         """Return the rows of skills, with the vectors that `known` has of the same texts."""
         vectors: Mapping[str, Sequence[float]] = {}
-        if self._embedder is not None and known is not None and known.embedding == self.embedding:
+        if self._embedder is not None and known is not None:
             with contextlib.suppress(IndexDamaged):
                 vectors = known.vectors_of(text_hash(skill.searchable_text) for skill in skills.values())
         return RowBatches(

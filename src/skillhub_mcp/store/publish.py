@@ -6,6 +6,7 @@ leaves the last publication as it was. Of two publishers at once, one takes the 
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import logging
@@ -40,10 +41,8 @@ from skillhub_mcp.skills.scanner import CachedSkillFile
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.tables import (
     FILES,
-    FORMAT,
     PUBLICATIONS,
     SKILLS,
-    OtherPublisher,
     Publication,
     PublicationTables,
     PublishedRow,
@@ -60,7 +59,7 @@ _MOST_FILES = 512
 _MOST_FILE_BYTES = 64 * 1024 * 1024
 _MOST_BYTES = 256 * 1024 * 1024
 _NOT_LISTED = frozenset({".git", "node_modules", "__pycache__"})
-_TRIES = 3
+_RETRIES = 2
 _NAMED_SKILLS = 3
 # What is written at once is a file of the table, of which a reader asks for each.
 _ROWS_AT_ONCE = 10 * PATHS_PER_STATEMENT
@@ -89,13 +88,15 @@ class SkillToStore(NamedTuple):
 class LibraryToStore:
     """Skills by key, the source of each of their roots by label, and what is left out.
 
-    `table` is the version of the index that has the skills, and `as_locked` that of the policy.
+    `table` is the version of the index that has the skills, `embedding` that of its vectors, and `as_locked` that of
+    the policy.
     """
 
     skills: Sequence[SkillToStore]
     roots: Mapping[str, str]
     left_out: Sequence[NotPublished]
     table: TableVersion
+    embedding: str
     as_locked: Callable[[Skill], AbstractContextManager[None]]
 
 
@@ -152,12 +153,11 @@ def publish(
 
     Raises StorageUnavailable, PublicationBusy, LibraryChanging, PublicationDamaged and IndexDamaged.
     """
-    for _ in range(_TRIES):
-        try:
+    for _ in range(_RETRIES):
+        with contextlib.suppress(PublicationBusy):
             return _Publication(library, target, options, progress).publish()
-        except OtherPublisher:
-            log.info("Another publisher has written to %s meanwhile; retrying", target.name)
-    raise PublicationBusy(target.name)
+        log.info("Another publisher has written to %s meanwhile; retrying", target.name)
+    return _Publication(library, target, options, progress).publish()
 
 
 def roll_back(target: Target, number: int, *, dry_run: bool = False) -> Publication:
@@ -175,10 +175,7 @@ def roll_back(target: Target, number: int, *, dry_run: bool = False) -> Publicat
     update = {"number": kept[0].number + 1, "created_at": time.time(), "objects": objects}
     repeated = wanted.model_copy(update=update)
     if not dry_run:
-        try:
-            PublicationTables(target).commit(repeated)
-        except OtherPublisher as error:
-            raise PublicationBusy(target.name) from error
+        PublicationTables(target).commit(repeated)
     return repeated
 
 
@@ -218,8 +215,8 @@ class _Publication:
             fresh = True
         before: Publication | None = None
         known: Mapping[str, PublishedRow] = {}
-        ours = (FORMAT, SCHEMA_VERSION, self._library.table.embedding)
-        if newest is not None and not fresh and (newest.format, newest.schema_version, newest.embedding) == ours:
+        ours = (SCHEMA_VERSION, self._library.embedding)
+        if newest is not None and not fresh and (newest.schema_version, newest.embedding) == ours:
             table = self._tables.skills(newest)
             if table.dimension == self._library.table.dimension:
                 before, known = newest, self._tables.published(table)
@@ -324,15 +321,16 @@ class _Publication:
         if dropped:
             kept = [one for one in self._tables.all() if one.number not in dropped]
             older_than = dt.timedelta(seconds=written_at - min(one.written_at for one in kept) + 1.0)
-            unused = self._tables.files()[1] - files - self._named_by(kept)
-            self._tables.drop_files(unused, older_than=older_than)
+            rows_of_kept = [row for one in kept for row in self._tables.published(self._tables.skills(one)).values()]
+            used = files | {file.sha256 for row in rows_of_kept for file in row.files}
+            self._tables.drop_files(self._tables.files()[1] - used, older_than=older_than)
         table = self._tables.merged(table, older_than=older_than)
         digests = {row.skill.key: row.digest for row in rows}
         written = {key: row.digest for key, row in self._tables.published(table).items()}
         files_version, stored = self._tables.files()
         # LanceDB lets publishers write to one table by turns.
         if written != digests or not files <= stored:
-            raise OtherPublisher
+            raise PublicationBusy(self._target.name)
         publication = Publication(
             number=1 + max((one.number for one in self._kept), default=0),
             created_at=time.time(),
@@ -343,7 +341,7 @@ class _Publication:
             skills_version=table.version,
             files_version=files_version,
             table_id=table.table_id,
-            embedding=self._library.table.embedding,
+            embedding=self._library.embedding,
             written_at=written_at,
             roots=self._library.roots,
             objects=self._objects({SKILLS: table.version, FILES: files_version}, before),
@@ -361,7 +359,7 @@ class _Publication:
                 if _is_needed(path, versions)
             }
         except FileNotFoundError as error:
-            raise OtherPublisher from error
+            raise PublicationBusy(self._target.name) from error
 
     # Cleaning up
 
@@ -372,15 +370,6 @@ class _Publication:
         old = self._kept[max(self._options.keep - 1, 1) :]
         dropped = {one.number: now - one.created_at for one in old if now - one.created_at > age}
         return set(dropped) if max(dropped.values(), default=0.0) > age + min(age, _DAY) else set()
-
-    def _named_by(self, several: Sequence[Publication]) -> set[str]:
-        versions = {(one.table_id, one.skills_version): one for one in several}
-        return {
-            file.sha256
-            for one in versions.values()
-            for row in self._tables.published(self._tables.skills(one)).values()
-            for file in row.files
-        }
 
 
 def _is_needed(path: str, versions: Mapping[str, int]) -> bool:
@@ -451,6 +440,7 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
         roots={label: root.source.value for root in report.roots if (label := labels[root.path]) in used},
         left_out=left_out,
         table=table,
+        embedding=state.embedder,
         as_locked=policy.as_locked,
     )
 

@@ -40,7 +40,7 @@ from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource, not
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
+from skillhub_mcp.skills.roots import SkillRoot, Source
 from skillhub_mcp.skills.scanner import ScanCache, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.tables import (
@@ -152,14 +152,14 @@ class Mirror:
             os.rename(os.path.dirname(top), final)
 
     def _is_whole(self, path: str, one: StoredObject) -> bool:
-        place = self._path(path)
+        place = os.path.join(self.directory, path)
         try:
             return os.stat(place).st_size == one.size and _digest(place) == one.sha256
         except FileNotFoundError:
             return False
 
     def _fetch(self, target: Target, path: str, one: StoredObject) -> None:
-        place = self._path(path)
+        place = os.path.join(self.directory, path)
         make_private_directory(os.path.dirname(place))
         try:
             with replacing(place) as file:
@@ -170,9 +170,6 @@ class Mirror:
                     raise PublicationDamaged(target.name, path, "is not what was published")
         except FileNotFoundError as error:
             raise PublicationDamaged(target.name, path, "is missing") from error
-
-    def _path(self, path: str) -> str:
-        return os.path.join(self.directory, *path.split("/"))
 
 
 # Whether the storage answers; "starting" before it was asked.
@@ -205,8 +202,7 @@ class _Served:
     def snapshot(self, admission: Admission) -> Snapshot:
         """Return the skills that an admission lets in."""
         roots = tuple(
-            # A source that this version does not know has the hub's rank.
-            SkillRoot(label, label, Source(source) if source in SOURCES else Source.HUB, number)
+            SkillRoot(label, label, Source(source), number)
             for number, (label, source) in enumerate(self.publication.roots.items(), start=1)
         )
         return scan_from_cache(roots, memory=self.entries, admission=admission)
@@ -240,7 +236,8 @@ class Replica(ViewSource):
         # Two polls must not overlap.
         self._poll_lock = threading.Lock()
         self._served: _Served | None = None
-        self._health = PublicationHealth(since=time.time())
+        # Which publication is served, and the state of the storage.
+        self.health = PublicationHealth(since=time.time())
         # What the storage listed at the last poll; None if the mirror has to be compared in any case.
         self._seen: Mapping[str, int] | None = None
 
@@ -282,10 +279,6 @@ class Replica(ViewSource):
         except SkillFilesUnavailable:
             self._seen = None
             raise
-
-    def health(self) -> PublicationHealth:
-        """Return which publication is served, and the state of the storage."""
-        return self._health
 
     # Waiting
 
@@ -333,7 +326,7 @@ class Replica(ViewSource):
                 log.exception("Polling for another publication failed unexpectedly; the last one stays in use")
                 problem = "the server's log says why"
             self._record(problem, hint)
-            event.snapshot = self._health.number
+            event.snapshot = self.health.number
         self.progress.finish()
 
     def _follow(self, check: bool) -> bool:
@@ -355,7 +348,7 @@ class Replica(ViewSource):
 
     def _record(self, problem: str, hint: str) -> None:
         """Record the outcome of a poll, and log a change of state."""
-        before, now = self._health, time.time()
+        before, now = self.health, time.time()
         state: StorageState = "failing" if problem else "ok"
         since = before.since if before.storage == state else now
         if problem and before.storage != state and (before.number or self._background):
@@ -365,7 +358,7 @@ class Replica(ViewSource):
             log.info("The storage of the publication answers again, after %d seconds", now - before.since)
         with self._condition:
             checked_at = before.checked_at if problem else now
-            self._health = PublicationHealth(before.number, state, since, checked_at, problem)
+            self.health = PublicationHealth(before.number, state, since, checked_at, problem)
             self._failure = (
                 IndexUnavailable(f"The publication cannot be read: {problem}", hint=hint) if problem else None
             )
@@ -391,7 +384,7 @@ class Replica(ViewSource):
         before, view = self._view, View(served.snapshot(self._admission), index)
         with self._condition:
             self._view, self._served = view, served
-            self._health = replace(self._health, number=publication.number)
+            self.health = replace(self.health, number=publication.number)
             self._condition.notify_all()
         try:
             self._mirror.trim(publication.objects, {row.digest for row in served.rows.values()})

@@ -23,6 +23,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import (
     InvalidArgument,
     InvalidSetting,
+    PublicationBusy,
     PublicationDamaged,
     StorageRefused,
     StorageUnavailable,
@@ -36,7 +37,7 @@ from skillhub_mcp.skills.roots import is_at_or_below
 
 FILES, SKILLS, PUBLICATIONS = "files", "skills", "publications"
 
-_VARIABLES: Mapping[str, str] = {"s3": "AWS_*", "gs": "GOOGLE_*", "az": "AZURE_*"}
+_BUCKETS = frozenset({"s3", "gs", "az"})
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _WHERE = "a directory, or a bucket as s3://, gs:// or az://"
 _OWN_NAMES = frozenset(f"{table}.lance" for table in (FILES, SKILLS, PUBLICATIONS))
@@ -86,7 +87,7 @@ class Target:
 
     def chunks(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of an object. Raises FileNotFoundError."""
-        with self._errors(), open(os.path.join(self.name, *path.split("/")), "rb") as file:
+        with self._errors(), open(os.path.join(self.name, path), "rb") as file:
             yield from iter(lambda: file.read(CHUNK_BYTES), b"")
 
     @contextlib.contextmanager
@@ -119,9 +120,9 @@ class _Bucket(Target):
         try:
             self._store = make(url, config=config, client_options=_PATIENCE | client, retry_config=_RETRIES)
         except (BaseError, ValueError, TypeError) as error:
-            name = "SKILLHUB_STORAGE_OPTIONS" if options else _VARIABLES[url.partition("://")[0].lower()]
+            reason = f"is not understood: {_first_line(error, options)}"
             hint = "what it does not name comes from AWS_*, GOOGLE_* or AZURE_*: look at these too"
-            raise InvalidSetting(name, "***", f"is not understood: {_first_line(error, options)}", hint=hint) from None
+            raise InvalidSetting("SKILLHUB_STORAGE_OPTIONS", "***", reason, hint=hint) from None
 
     def list(self, prefix: str = "") -> dict[str, int]:
         with self._errors():
@@ -155,7 +156,7 @@ def open_target(target: str, options: Mapping[str, str]) -> Target:
 def is_bucket(target: str) -> bool:
     """Whether a target is the URL of a bucket."""
     found = _SCHEME.match(target)
-    return found is not None and found[1].lower() in _VARIABLES
+    return found is not None and found[1].lower() in _BUCKETS
 
 
 def unfit_reason(target: str) -> str:
@@ -202,7 +203,6 @@ def _first_line(error: Exception, options: Mapping[str, str]) -> str:
     return shown[:_SHOWN]
 
 
-FORMAT = 2
 # The columns of the table; the rest is JSON in `details`.
 PLAIN = ("number", "created_at", "skills", "files", "bytes", "digest", "skills_version", "files_version")
 
@@ -260,13 +260,12 @@ class Publication(BaseModel, frozen=True):
     written_at: float
     roots: Mapping[str, str]
     objects: Mapping[str, StoredObject] = {}
-    format: int = FORMAT
     schema_version: int = SCHEMA_VERSION
 
     @property
     def is_newer(self) -> bool:
         """Whether a newer version of SkillHub wrote it."""
-        return self.format > FORMAT or self.schema_version > SCHEMA_VERSION
+        return self.schema_version > SCHEMA_VERSION
 
     def as_row(self) -> dict[str, Any]:
         """Return it as a row."""
@@ -286,12 +285,8 @@ class PublishedRow(NamedTuple):
     files: tuple[StoredFile, ...]
 
 
-class OtherPublisher(Exception):
-    """Another publisher has written meanwhile."""
-
-
 class PublicationTables:
-    """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged, on writing OtherPublisher."""
+    """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged, on writing PublicationBusy."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -324,7 +319,7 @@ class PublicationTables:
     ) -> None:
         """Append a publication, with `emptied` to an empty table, and then remove others by number.
 
-        Raises OtherPublisher if another publisher has taken its number.
+        Raises PublicationBusy if another publisher has taken its number.
         """
         import pyarrow as pa
 
@@ -335,7 +330,7 @@ class PublicationTables:
             table = await self._table(PUBLICATIONS, schema, emptied=emptied)
             done = await table.merge_insert("number").when_not_matched_insert_all().execute(row.cast(schema))
             if not done.num_inserted_rows:
-                raise OtherPublisher
+                raise PublicationBusy(self._target.name)
             if dropped:
                 await table.delete(f"number IN ({','.join(map(str, sorted(dropped)))})")
             if publication.number % _MERGED_EVERY == 0:
@@ -378,7 +373,7 @@ class PublicationTables:
                 schema = self._skills.open(before.skills_version).schema
                 return self._skills.update(before.skills_version, pieces(schema), removed=removed)
             more = [pa.field("entry", pa.string()), pa.field("files", pa.list_(file)), pa.field("digest", pa.string())]
-            schema = table_schema(like.dimension, embedding=like.embedding, more=more)
+            schema = table_schema(like.dimension, more=more)
             run(self._table(SKILLS, schema))
             return self._skills.rebuild(pieces, schema)
 
@@ -452,7 +447,7 @@ class PublicationTables:
             raise StorageUnavailable(name, str(error)) from error
         except IndexDamaged as error:
             if _OF_CONFLICT.search(str(error)):
-                raise OtherPublisher from error
+                raise PublicationBusy(name) from error
             if _OF_STORAGE.search(str(error)):
                 raise unavailable(self._target, error) from error
             if found := _OF_DISK.search(str(error)):
