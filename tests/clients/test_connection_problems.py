@@ -12,7 +12,6 @@ from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
     connection_findings,
-    misspelt_settings,
     repeated,
     unreadable,
 )
@@ -21,7 +20,6 @@ from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioSer
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import RegisteredFile
 from skillhub_mcp.clients.table import client_named
-from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.model import Problem
 
 VERSION = "1.2.3"
@@ -43,7 +41,10 @@ def connection(
 
 
 def found(tried: Tried, roots: dict[str, int] | None = None) -> list[Finding]:
-    return list(connection_findings(tried, VERSION, roots or {}))
+    def unknown(names: Iterable[str]) -> dict[str, str]:
+        return {name: "is not a setting" for name in names if name == "SKILLHUB_ENABLED_SKILL"}
+
+    return list(connection_findings(tried, VERSION, roots or {}, unknown))
 
 
 def the_only(findings: Iterable[Finding], expected: Level = Level.PROBLEM) -> Problem:
@@ -173,19 +174,10 @@ def test_entries_of_two_clients_or_for_two_libraries_are_not_duplicates() -> Non
     assert repeated(tried) == ()
 
 
-def test_unknown_settings_in_a_client_entry_are_reported() -> None:
-    sets = StdioServer(
-        "/opt/skillhub-mcp", (), {"SKILLHUB_ROOTS": "hub", "SKILLHUB_ENABLED_SKILL": "a"}, ("SKILLHUB_TOK",)
-    )
-    problems = {one.name: one.problem for one in unknown_settings(["SKILLHUB_ENABLED_SKILL", "SKILLHUB_TOK"])}
-    first, second = misspelt_settings(Tried(connection(sets), ANSWERED), problems)
-    assert first.subject == second.subject == FILE
-    assert first.message == (
-        "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is not a setting and has no effect: "
-        "did you mean SKILLHUB_ENABLED_SKILLS?"
-    )
-    assert "sets SKILLHUB_TOK, which is not a setting and has no effect" in second.message
-    # Also if the server was not started, but not for another program.
-    assert misspelt_settings(Tried(connection(sets), untried="switched off"), problems) == (first, second)
-    assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), problems) == ()
-    assert misspelt_settings(Tried(connection(HttpServer("http://127.0.0.1/mcp", ""))), problems) == ()
+def test_unknown_settings_in_an_entry_of_ours_are_reported() -> None:
+    misspelt = connection(StdioServer("/opt/skillhub-mcp", variables=("SKILLHUB_ROOTS", "SKILLHUB_ENABLED_SKILL")))
+    warning = the_only(found(Tried(misspelt, ANSWERED)), Level.WARNING)
+    assert warning.message == "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is not a setting"
+    unstarted, note = found(Tried(misspelt, untried="it says more"))
+    assert (unstarted, note[0]) == ((Level.WARNING, warning), Level.NOTE)
+    the_only(found(Tried(misspelt, Probed("Other", "1", ()))))

@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations
@@ -97,16 +97,23 @@ def why_not_started(connection: Connection, machine: Machine) -> str:
     return ""
 
 
-def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) -> Iterator[Finding]:
+def connection_findings(
+    tried: Tried, version: str, roots: Mapping[str, int], unknown: Callable[[Iterable[str]], Mapping[str, str]]
+) -> Iterator[Finding]:
     """Yield what is wrong with one connection.
 
     `version` is this program's. `roots` are the directories that it searches, with the number of their skills.
+    `unknown` returns which variables are misspelt settings, and what is wrong with each.
     """
     connection, probed = tried.connection, tried.probed
     client, server = connection.client, connection.server
     command = _connect(client, connection.scope, connection.name)
     entry = f"{client.title}'s entry {connection.name!r}"
     replacing = f"remove the entry, then `{command}`"
+    if isinstance(server, StdioServer) and tried.leads_to_us:
+        for name, problem in unknown((*server.environment, *server.variables)).items():
+            what = f"{entry} sets {name}, which {problem}"
+            yield Level.WARNING, Problem(connection.path, what, "correct the name there, or remove it")
     level = Level.PROBLEM
     if server is None:
         words = [client.stdio.command, *([] if client.http is None else [client.http.url])]
@@ -134,22 +141,6 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
         yield from _of_installation(tried, probed, entry, command, version)
         return
     yield level, Problem(connection.path, what, fix)
-
-
-def misspelt_settings(tried: Tried, problems: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return the variables of our entry that are not settings; `problems` says what is wrong with each."""
-    server = tried.connection.server
-    if not isinstance(server, StdioServer) or not tried.leads_to_us:
-        return ()
-    entry = f"{tried.connection.client.title}'s entry {tried.connection.name!r}"
-    return tuple(
-        Problem(
-            tried.connection.path,
-            f"{entry} sets {name}, which {problems[name]}",
-            "correct the name there, or remove it",
-        )
-        for name in sorted({*server.environment, *server.variables} & set(problems))
-    )
 
 
 def repeated(tried: Iterable[Tried]) -> tuple[Problem, ...]:

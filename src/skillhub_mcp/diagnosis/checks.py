@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from skillhub_mcp._util.wording import plural
@@ -16,7 +16,6 @@ from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
     connection_findings,
-    misspelt_settings,
     repeated,
     unconnected,
     unreadable,
@@ -86,8 +85,12 @@ def check_settings(installation: Installation) -> CheckResult:
         except InvalidSetting as error:
             fix = error.hint or "correct it; a server that needs it does not start"
             problems.append(Problem(error.setting, error.message, fix))
-    unknown = [Problem(one.name, one.problem, "correct the name, or unset it") for one in unknown_settings(os.environ)]
+    unknown = [Problem(*one, "correct the name, or unset it") for one in _unknown_settings(os.environ).items()]
     return CheckResult(problems=problems, warnings=unknown)
+
+
+def _unknown_settings(names: Iterable[str]) -> dict[str, str]:
+    return {one.name: one.problem for one in unknown_settings(names)}
 
 
 def check_command(_: Installation) -> CheckResult:
@@ -147,7 +150,7 @@ def check_clients(installation: Installation) -> CheckResult:
     snapshot = installation.view.snapshot
     counts = Counter(skill.root for skill in snapshot.everything)
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
-    findings = [found for one in tried for found in connection_findings(one, version(), roots)]
+    findings = [found for one in tried for found in connection_findings(one, version(), roots, _unknown_settings)]
     reported = {file.client.name for file in files}
     signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
@@ -156,7 +159,6 @@ def check_clients(installation: Installation) -> CheckResult:
         warnings=[
             *(unreadable(file) for file in files if file.refusal),
             *(problem for level, problem in findings if level is Level.WARNING),
-            *(problem for one in tried for problem in _misspelt(one)),
             *repeated(tried),
         ],
         notes=[
@@ -178,12 +180,6 @@ def _json(tried: Tried) -> dict[str, object]:
         "answers": probed and probed.answers,
         "version": (probed and probed.version) or None,
     }
-
-
-def _misspelt(tried: Tried) -> Sequence[Problem]:
-    server = tried.connection.server
-    named = (*server.environment, *server.variables) if isinstance(server, StdioServer) else ()
-    return misspelt_settings(tried, {one.name: one.problem for one in unknown_settings(named)})
 
 
 def _try(connection: Connection, machine: Machine) -> Tried:
