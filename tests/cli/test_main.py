@@ -109,7 +109,7 @@ MISUSES = [
     (["a\\b\n"], "'a\\\\b\\n' is not a command of 'skillhub'", "skillhub help lists the commands"),
     (["help", "evil", "run"], "'evil' is not a command of 'skillhub'", "did you mean 'eval'?"),
     (["help", "eval", "rnu"], "'rnu' is not an action of 'skillhub eval'", "did you mean 'run'?"),
-    (["eval", "xyzzy"], "'xyzzy' is not an action of 'skillhub eval'", "skillhub eval, or skillhub eval run|from-log"),
+    (["eval", "xyzzy"], "'xyzzy' is not an action of 'skillhub eval'", "skillhub eval [run|from-log]"),
     (["eval"], "ACTION is required", "skillhub eval run|from-log, or skillhub eval --overlaps"),
     (["context"], "ACTION is required", "skillhub context catalogue|resolve|cost"),
     (["outdated", "pdf"], "'outdated' is not a command of 'skillhub'", "skillhub update --check"),
@@ -121,7 +121,7 @@ MISUSES = [
         "--restore is not an option of 'skillhub disconnect'",
         "skillhub disconnect restores an unchanged file; older copies are in ~/.skillhub/backups",
     ),
-    (["roots", "list"], "'list' is not an action of 'skillhub roots'", "skillhub roots, or skillhub roots add|remove"),
+    (["roots", "list"], "'list' is not an action of 'skillhub roots'", "skillhub roots [add|remove]"),
     (["help", "list", "one"], "'one' is an unexpected argument", "skillhub list --help"),
     (["--trans", "http"], "--trans is not an option of 'skillhub serve'", "did you mean '--transport'?"),
     (["--transport", "sdtio"], "--transport 'sdtio' is not one of stdio, http", "did you mean 'stdio'?"),
@@ -147,7 +147,7 @@ def test_a_usage_error_is_an_object_with_json(skillhub: Skillhub) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.error == {
         "code": "INVALID_ARGUMENT",
-        "message": "--limit must be a whole number, not 'ten'",
+        "message": "--limit must be a whole number of at least 1, not 'ten'",
         "argument": "--limit",
         "hint": "skillhub search --help",
     }

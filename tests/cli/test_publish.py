@@ -103,9 +103,9 @@ def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: 
     [
         ([], "TARGET"),
         (["ftp://host/x"], "of ftp:// is none that can be published to"),
-        (["out", "--keep", "0"], "must be at least 1"),
-        (["out", "--keep-days", "-1"], "must be at least 1"),
-        (["out", "--rollback", "0"], "must be at least 1"),
+        (["out", "--keep", "0"], "must be a whole number of at least 1"),
+        (["out", "--keep-days", "-1"], "must be a whole number of at least 1"),
+        (["out", "--rollback", "0"], "must be a whole number of at least 1"),
         (["s3://key:very-secret@bucket/x"], "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
         ([os.devnull], "TARGET is not a directory"),
         ([f"{os.devnull}/x/y"], "TARGET is not a directory"),

@@ -29,12 +29,11 @@ SERVE = "serve"
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises InvalidArgument instead of exiting, with suggestions for mistyped words.
 
-    `arguments` are those that were added, but for mutually exclusive ones. A parser that `runs_alone` needs no action.
+    `arguments` are those that were added, but for mutually exclusive ones.
     """
 
     def __init__(self, **options: Any) -> None:
         self.arguments: list[argparse.Action] = []
-        self.runs_alone = False
         self._chooser: Any = None
         super().__init__(**options, allow_abbrev=False)
 
@@ -107,8 +106,8 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def _actions_hint(self) -> str:
-        actions = f"{self.prog} {'|'.join(self.subcommands)}"
-        return f"{self.prog}, or {actions}" if self.runs_alone else actions
+        actions = "|".join(self.subcommands)
+        return f"{self.prog} {actions}" if self._chooser.required else f"{self.prog} [{actions}]"
 
     def refuse_command(self, typed: str) -> NoReturn:
         """Raise InvalidArgument for an unknown command, with the one that does what it asks for."""
@@ -145,7 +144,6 @@ Run = Callable[[argparse.Namespace, Mapping[str, str]], int]
 
 def add_actions(parser: Parser, *, required: bool = False) -> Any:
     """Add actions to a command, of which one may be `required`, and return the object that adds their parsers."""
-    parser.runs_alone = not required
     return parser.add_commands(title="actions", metavar=ACTION, dest="action", required=required)
 
 
@@ -179,13 +177,9 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
 
 def whole_number(written: str) -> int:
     """Parse an option's whole number of at least 1."""
-    try:
-        number = int(written)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, not {written!r}") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
-    return number
+    if not (written.isdecimal() and int(written) > 0):
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {written!r}")
+    return int(written)
 
 
 def decode_argument(typed: str) -> str:

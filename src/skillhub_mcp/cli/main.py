@@ -64,11 +64,15 @@ exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted"""
 
 def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
     """Return the parser of the whole command line, or one that knows only some commands."""
+    groups = (
+        "\n".join([f"{group}:", *(f"  {one.name:<11} {one.summary}" for one in members)])
+        for group, members in GROUPS.items()
+    )
     parser = Parser(
         prog=PROGRAM,
         usage="%(prog)s [OPTION …] COMMAND …",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Find, load and use Agent Skills.\n\n" + "\n\n".join(_group_lines()),
+        description="\n\n".join(["Find, load and use Agent Skills.", *groups]),
         epilog=_EPILOG,
     )
     parser.add_argument(_VERSION, action="store_true", help="print the version and exit")
@@ -87,11 +91,6 @@ def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
     )
     explaining.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as `search` or `eval run`")
     return parser
-
-
-def _group_lines() -> Iterator[str]:
-    for group, members in GROUPS.items():
-        yield "\n".join([f"{group}:", *(f"  {one.name:<11} {one.summary}" for one in members)])
 
 
 def _add_command(subparsers: Any, name: str) -> None:

@@ -32,18 +32,14 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
         try:
             yield hub
         except SkillNotFound as error:
-            raise _with_paths(error, hub) from error
+            if error.path is not None or hub.skills():
+                raise
+            causes = sentences(hub.why_nothing(for_models=False).causes)
+            raise SkillNotFound(error.name, near=error.near, hint=f"{NOTHING_SERVED}. {causes}") from error
         except IndexUnavailable as error:
             raise with_publication(error, settings) from error
         finally:
             hub.close()
-
-
-def _with_paths(error: SkillNotFound, hub: SkillHub) -> SkillNotFound:
-    if error.path is not None or hub.skills():
-        return error
-    causes = sentences(hub.why_nothing(for_models=False).causes)
-    return SkillNotFound(error.name, near=error.near, hint=f"{NOTHING_SERVED}. {causes}")
 
 
 def settings_with_notes(options: Mapping[str, str]) -> Settings:

@@ -118,7 +118,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     named = (client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name)
     clients = tuple({client.name: client for client in named}.values())
     if args.command == "disconnect":
-        return _report(_disconnect(clients, connections, args), args, {})
+        return _report(_disconnect(clients, connections, args), args)
     if args.list:
         return _list(connections, machine, args)
     if args.link is not None:
@@ -131,12 +131,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.dry_run:
         outcomes = _started(outcomes, machine)
     starts = any(one.probed and one.probed.answers and isinstance(one.plan.server, StdioServer) for one in outcomes)
-    if args.json:
-        return _report(outcomes, args, _offer_found(args) if starts else {})
-    code = _report(outcomes, args, {})
-    if starts:
-        _offer_found(args)
-    return code
+    return _report(outcomes, args, offers_found=starts)
 
 
 def _refuse_options(args: argparse.Namespace, options: Mapping[str, str]) -> None:
@@ -296,13 +291,11 @@ def _started(outcomes: Sequence[Outcome], machine: Machine) -> list[Outcome]:
     return [replace(one, probed=None if one.plan.is_off else probes.get(repr(one.plan.server))) for one in outcomes]
 
 
-def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, more: Mapping[str, object]) -> int:
-    """Print the outcome of each client, servers that answer alike once, and return the exit code.
-
-    `more` is for JSON.
-    """
+def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, *, offers_found: bool = False) -> int:
+    """Print the outcome of each client, servers that answer alike once, and return the exit code."""
     code = EXIT_FAILED if any(outcome.failed for outcome in outcomes) else EXIT_OK
     if args.json:
+        more = _offer_found(args) if offers_found else {}
         print_json({"dry_run": args.dry_run, "clients": [outcome.as_json() for outcome in outcomes], **more})
         return code
     ordered = sorted(outcomes, key=lambda one: one.probed is None)
@@ -310,6 +303,8 @@ def _report(outcomes: Sequence[Outcome], args: argparse.Namespace, more: Mapping
         print_text("\n".join(_lines_of(one)))
         if one.probed is not None and (following is None or one.probed != following.probed):
             print_line(f"  {_answer(one.probed, one.plan.server)}")
+    if offers_found:
+        _offer_found(args)
     return code
 
 

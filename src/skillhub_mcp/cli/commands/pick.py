@@ -115,13 +115,10 @@ def _fitting(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> tuple[
         return places.get(one.skill.directory, len(places)), one.handle
 
     found = [one for one in listed if one.skill.directory in places]
-    containing = [one for one in listed if all(word in _text(one) for word in words)]
+    texts = [fold_name(f"{one.skill.name}\n{one.skill.description}\n{one.skill.directory}") for one in listed]
+    containing = [one for one, text in zip(listed, texts, strict=True) if all(word in text for word in words)]
     fitting = {one.skill.directory: one for one in (*containing, *(found if answer.confident else ()))}
     return sorted(fitting.values() or found, key=place), bool(fitting)
-
-
-def _text(one: ListedSkill) -> str:
-    return fold_name(f"{one.skill.name}\n{one.skill.description}\n{one.skill.directory}")
 
 
 def _scope(one: ListedSkill) -> str:

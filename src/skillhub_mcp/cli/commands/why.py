@@ -16,7 +16,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
-from skillhub_mcp.settings import Settings, settings_of
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.name_resolution import Names
@@ -41,10 +41,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     standing = None
     with open_hub(options) as hub:
         snapshot, policy = hub.snapshot_and_policy()
+        deciding = Deciding(rule_files(project_of(settings).root).usable(), choices_path())
         path = None if Names(snapshot, policy).find(name) is not None else _asked_path(name)
-        explanation = explain(name, snapshot, policy, _deciding(settings), path=path)
+        explanation = explain(name, snapshot, policy, deciding, path=path)
         if not explanation.accounts and path is None and (path := _folder_named(name, snapshot)) is not None:
-            explanation = explain(name, snapshot, policy, _deciding(settings), path=path)
+            explanation = explain(name, snapshot, policy, deciding, path=path)
         if not explanation.accounts:
             elsewhere = _elsewhere(name, path, unsearched_places(settings, snapshot))
             explanation = replace(explanation, unknown=(*elsewhere, *explanation.unknown))
@@ -66,10 +67,6 @@ def _elsewhere(name: str, path: AskedPath | None, places: Sequence[UnsearchedPla
             is_asked = fold_name(os.path.basename(directory)) == fold_name(name)
             if is_asked if path is None else os.path.realpath(directory) == path.real:
                 yield Cause(f"is not searched: {place.reason.why}", directory, fix=place.reason.advice(place.skills))
-
-
-def _deciding(settings: Settings) -> Deciding:
-    return Deciding(rule_files(project_of(settings).root).usable(), choices_path())
 
 
 def _asked_path(name: str) -> AskedPath | None:
