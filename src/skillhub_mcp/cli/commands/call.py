@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import decode_argument
@@ -39,9 +38,9 @@ async def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.bootstrap.server import server_options
     from skillhub_mcp.server.app import make_server
 
-    settings = settings_of(options)
+    settings = settings_of({**options, "SKILLHUB_TOOLS": ",".join(TOOL_SETS)})
     with open_hub(options) as hub:
-        server = make_server(hub, replace(server_options(settings, hub), tools=tuple(TOOL_SETS)))
+        server = make_server(hub, server_options(settings, hub))
         async with Client(server) as client:
             tools = {tool.name: tool for tool in await client.list_tools()}
             if args.tool is None:
