@@ -13,9 +13,6 @@ from skillhub_mcp.errors import InvalidArgument
 SHELL = VariableStyle("${NAME}")
 EDITOR = VariableStyle("${env:NAME}")
 
-# Each also under the name in earlier versions of the client.
-_EXCLUDED = (("mcp", "excluded"), ("excludeMCPServers",))
-_ALLOWED = (("mcp", "allowed"), ("allowMCPServers",))
 _STDIO = StdioShape(fixed={"type": "stdio"})
 _HTTP = HttpShape(fixed={"type": "http"})
 
@@ -35,6 +32,25 @@ def _vs_code(name: str, title: str, directory: str) -> Client:
         variables=EDITOR,
         then="start it with `MCP: List Servers`",
         link=f"{name}:mcp/install?JSON",
+    )
+
+
+def _gemini(name: str, title: str, directory: str, *, sign: str = "") -> Client:
+    return Client(
+        name=name,
+        title=title,
+        directory=f"~/{directory}",
+        user_files=("settings.json",),
+        project_files=(f"{directory}/settings.json",),
+        sign=sign,
+        programs=(name.partition("-")[0],),
+        file_format=FileFormat.JSONC,
+        http=HttpShape("httpUrl"),
+        variables=SHELL,
+        # Each also under the name in earlier versions.
+        excludes=(("mcp", "excluded"), ("excludeMCPServers",)),
+        allows=(("mcp", "allowed"), ("allowMCPServers",)),
+        in_terminal=True,
     )
 
 
@@ -101,36 +117,9 @@ CLIENTS: tuple[Client, ...] = (
         variables=VariableStyle(names_member="env_vars", token_member="bearer_token_env_var"),  # noqa: S106 - a name
         in_terminal=True,
     ),
-    Client(
-        name="gemini-cli",
-        title="Gemini CLI",
-        directory="~/.gemini",
-        user_files=("settings.json",),
-        project_files=(".gemini/settings.json",),
-        # Other programs keep their files in the directory too.
-        sign="settings.json",
-        programs=("gemini",),
-        file_format=FileFormat.JSONC,
-        http=HttpShape("httpUrl"),
-        variables=SHELL,
-        excludes=_EXCLUDED,
-        allows=_ALLOWED,
-        in_terminal=True,
-    ),
-    Client(
-        name="qwen-code",
-        title="Qwen Code",
-        directory="~/.qwen",
-        user_files=("settings.json",),
-        project_files=(".qwen/settings.json",),
-        programs=("qwen",),
-        file_format=FileFormat.JSONC,
-        http=HttpShape("httpUrl"),
-        variables=SHELL,
-        excludes=_EXCLUDED,
-        allows=_ALLOWED,
-        in_terminal=True,
-    ),
+    # Other programs keep their files in ~/.gemini too.
+    _gemini("gemini-cli", "Gemini CLI", ".gemini", sign="settings.json"),
+    _gemini("qwen-code", "Qwen Code", ".qwen"),
     Client(
         name="copilot-cli",
         title="GitHub Copilot CLI",
