@@ -1,4 +1,4 @@
-"""Files of clients as they lie on people's machines: every layout, and everything that can be wrong with one."""
+"""Client files in every layout and with every fault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A client's file before we came: what kind it is, and its text."""
+    """A client's file before SkillHub changes it."""
 
     kind: str
     client: str
@@ -30,18 +30,18 @@ args = ["mcp-server-fetch"]
 model = "gpt-6-mini"
 """
 
-# Files that get our entry, and of which every byte that was there stays.
+# Files that can be changed; everything but our entry stays.
 CHANGED = [
     ClientFile("empty", "cursor", ""),
     ClientFile("one empty line", "cursor", "\n"),
     ClientFile("white space", "cursor", "  \r\n  "),
-    ClientFile("a mark and nothing", "cursor", "\ufeff"),
+    ClientFile("only a byte order mark", "cursor", "\ufeff"),
     ClientFile("only comments", "vscode", "// my servers\n/* none yet */\n"),
     ClientFile("an empty object", "cursor", "{}"),
     ClientFile("an empty object and a line end", "cursor", "{}\n"),
     ClientFile("an empty object over two lines", "cursor", "{\n}\n"),
-    ClientFile("an object with a comment alone", "vscode", "{\n  // nothing yet\n}\n"),
-    ClientFile("an object with a comment behind its brace", "vscode", "{ // nothing yet\n}\n"),
+    ClientFile("an object with only a comment", "vscode", "{\n  // nothing yet\n}\n"),
+    ClientFile("a comment after the opening brace", "vscode", "{ // nothing yet\n}\n"),
     ClientFile("no servers yet", "claude-desktop", '{\n  "theme": "dark"\n}\n'),
     ClientFile("no servers yet, tabs", "zed", '{\n\t"theme": "One Dark",\n\t"vim_mode": true\n}\n'),
     ClientFile("no servers, one line", "claude-desktop", '{"theme": "dark"}'),
@@ -54,8 +54,8 @@ CHANGED = [
     ClientFile("another server, tabs", "cursor", PLAIN.replace("  ", "\t")),
     ClientFile("another server, CRLF", "cursor", PLAIN.replace("\n", "\r\n")),
     ClientFile("another server, CR", "cursor", PLAIN.replace("\n", "\r")),
-    ClientFile("another server, a mark", "cursor", "\ufeff" + PLAIN),
-    ClientFile("another server, a mark and CRLF", "cursor", "\ufeff" + PLAIN.replace("\n", "\r\n")),
+    ClientFile("another server, BOM", "cursor", "\ufeff" + PLAIN),
+    ClientFile("another server, BOM and CRLF", "cursor", "\ufeff" + PLAIN.replace("\n", "\r\n")),
     ClientFile("another server, no line end", "cursor", PLAIN.rstrip()),
     ClientFile("another server, minified", "cursor", '{"mcpServers":{"fetch":{"command":"uvx","args":[]}}}'),
     ClientFile("another server, one line", "cursor", '{ "mcpServers": { "fetch": { "command": "uvx" } } }'),
@@ -78,13 +78,13 @@ CHANGED = [
     ),
     ClientFile("a trailing comma on one line", "vscode", '{"servers": {"fetch": {},},}'),
     ClientFile(
-        "a comma before its line", "zed", '{\n  "theme": "x"\n  , "context_servers": { "a": {}\n  , "b": {} }\n}\n'
+        "commas at the start of lines", "zed", '{\n  "theme": "x"\n  , "context_servers": { "a": {}\n  , "b": {} }\n}\n'
     ),
     ClientFile(
         "a comment between value and comma", "zed", '{ "context_servers": { "a": {} /* , */ , "b": {} // ,\n } }\n'
     ),
     ClientFile(
-        "every other script",
+        "other scripts and escapes",
         "cursor",
         '{\n  "mcpServers": {\n    "données é 😀": {"command": "\\u00e9\\n\\"x"}\n  }\n}\n',
     ),
@@ -93,7 +93,7 @@ CHANGED = [
         "amp",
         '{\n  "amp.notifications": true,\n  "amp.mcpServers": {\n    "a": {"url": "x"}\n  }\n}\n',
     ),
-    ClientFile("a name that repeats elsewhere", "zed", '{\n  "a": 1,\n  "a": 2,\n  "context_servers": {}\n}\n'),
+    ClientFile("an unrelated name twice", "zed", '{\n  "a": 1,\n  "a": 2,\n  "context_servers": {}\n}\n'),
     ClientFile(
         "numbers of every kind",
         "gemini-cli",
@@ -105,7 +105,7 @@ CHANGED = [
     ClientFile("TOML with comments", "codex", CODEX),
     ClientFile("TOML, CRLF", "codex", CODEX.replace("\n", "\r\n")),
     ClientFile("TOML, no line end", "codex", CODEX.rstrip()),
-    ClientFile("TOML, a mark", "codex", "\ufeff" + CODEX),
+    ClientFile("TOML, BOM", "codex", "\ufeff" + CODEX),
     ClientFile("TOML, only comments", "codex", "# nothing yet\n"),
     ClientFile("TOML, dotted names", "codex", 'mcp_servers.fetch.command = "uvx"\nmodel = "x"\n'),
     ClientFile(
@@ -113,29 +113,29 @@ CHANGED = [
     ),
 ]
 
-# Files that are left alone, and a word of the reason.
+# Files that are refused, with a pattern for the reason.
 REFUSED = [
     (ClientFile("broken", "cursor", '{\n  "mcpServers": {\n    "a": {\n  }\n'), "line"),
     (ClientFile("a missing comma", "cursor", '{"a": 1 "b": 2}'), "delimiter"),
     (ClientFile("a name without quotes", "cursor", "{mcpServers: {}}"), "quotes"),
     (ClientFile("quotes of the wrong kind", "cursor", "{'mcpServers': {}}"), "quotes"),
-    (ClientFile("something behind it", "cursor", "{}\n{}\n"), "Extra data"),
-    (ClientFile("a comment without end", "vscode", "{} /* "), "comment"),
-    (ClientFile("a number without end", "cursor", '{"a": %s}' % ("9" * 5_000)), "limit"),
+    (ClientFile("two values", "cursor", "{}\n{}\n"), "Extra data"),
+    (ClientFile("an unterminated comment", "vscode", "{} /* "), "comment"),
+    (ClientFile("a number of 5,000 digits", "cursor", '{"a": %s}' % ("9" * 5_000)), "limit"),
     (ClientFile("a list", "cursor", "[]\n"), "not an object"),
-    (ClientFile("a text", "cursor", '"mcpServers"'), "not an object"),
+    (ClientFile("a string", "cursor", '"mcpServers"'), "not an object"),
     (ClientFile("servers in a list", "cursor", '{"mcpServers": []}'), "not an object"),
-    (ClientFile("servers that are null", "cursor", '{"mcpServers": null}'), "not an object"),
+    (ClientFile("servers are null", "cursor", '{"mcpServers": null}'), "not an object"),
     (ClientFile("servers twice", "cursor", '{"mcpServers": {}, "mcpServers": {}}'), "twice"),
     (
         ClientFile("our name twice", "cursor", '{"mcpServers": {"skillhub": {}, "skillhub": {}}}'),
         "twice|something else",
     ),
-    (ClientFile("a line end in a text", "cursor", '{"a": "b\nc"}'), "control character"),
-    (ClientFile("too deep for Python's reader", "cursor", '{"a":' * 100_000), "deep"),
+    (ClientFile("a line break in a string", "cursor", '{"a": "b\nc"}'), "control character"),
+    (ClientFile("nested too deep", "cursor", '{"a":' * 100_000), "deep"),
     (ClientFile("TOML, servers in braces", "codex", 'mcp_servers = { fetch = { command = "uvx" } }\n'), "mcp_servers"),
-    (ClientFile("broken TOML", "codex", "[mcp_servers\n"), "line 1"),
-    (ClientFile("TOML that is too deep", "codex", "a = " + "[" * 5_000), "deep"),
-    (ClientFile("TOML with a table twice", "codex", "[mcp_servers.a]\n[mcp_servers.a]\n"), "twice|exists"),
-    (ClientFile("TOML, servers that are a number", "codex", "mcp_servers = 1\n"), "already exists|is not an object"),
+    (ClientFile("TOML, broken", "codex", "[mcp_servers\n"), "line 1"),
+    (ClientFile("TOML, nested too deep", "codex", "a = " + "[" * 5_000), "deep"),
+    (ClientFile("TOML, a table twice", "codex", "[mcp_servers.a]\n[mcp_servers.a]\n"), "twice|exists"),
+    (ClientFile("TOML, servers are a number", "codex", "mcp_servers = 1\n"), "already exists|is not an object"),
 ]

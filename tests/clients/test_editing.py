@@ -1,4 +1,4 @@
-"""Our entry in a client's file, and every other byte as it was."""
+"""Adding and removing our entry leaves the rest of a client's file as it was."""
 
 # ruff: noqa: E501, ISC004 - a file is one text
 from __future__ import annotations
@@ -20,8 +20,8 @@ from skillhub_mcp.clients.table import client_named
 SERVER = StdioServer("/opt/bin/skillhub-mcp", ("--cwd", "/x"), {"LOG_LEVEL": "ERROR"})
 
 
-def lines_without_commas(text: str) -> list[str]:
-    """Return the words of a text, without the commas between members, which a new member may move."""
+def words_of(text: str) -> list[str]:
+    """Return the words of a text without its commas, which a new member may move."""
     return text.replace(",", " ").replace("{", " { ").replace("}", " } ").split()
 
 
@@ -32,24 +32,21 @@ def is_within(part: list[str], whole: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("file", CHANGED, ids=lambda file: file.kind)
-def test_the_entry_comes_and_goes_and_the_rest_stays(file: ClientFile) -> None:
+def test_adding_and_removing_the_entry_keeps_the_rest(file: ClientFile) -> None:
     client = client_named(file.client)
     entry = entry_of(client, SERVER)
     before = dict(entries_in(client, file.text))
     changed = with_entry(client, file.text, "skillhub", entry)
     assert dict(entries_in(client, changed)) == {**before, "skillhub": entry}
-    assert is_within(lines_without_commas(file.text), lines_without_commas(changed))
-    line_ends = {"\r\n"} if "\r\n" in file.text and "mixed" not in file.kind else set()
-    if line_ends:
+    assert is_within(words_of(file.text), words_of(changed))
+    if "\r\n" in file.text and "mixed" not in file.kind:
         assert "\n" not in changed.replace("\r\n", "")
     gone = without_entry(client, changed, "skillhub")
     assert dict(entries_in(client, gone)) == before
-    assert is_within(lines_without_commas(file.text), lines_without_commas(gone))
+    assert is_within(words_of(file.text), words_of(gone))
     if before and "braces" not in file.kind:
         assert gone.rstrip() == file.text.rstrip()
-    # A second time the entry is replaced where it is.
-    again = with_entry(client, changed, "skillhub", entry)
-    assert again == changed
+    assert with_entry(client, changed, "skillhub", entry) == changed
 
 
 @pytest.mark.parametrize(("file", "reason"), REFUSED, ids=lambda value: getattr(value, "kind", ""))
@@ -95,11 +92,11 @@ ENTRY: dict[str, Any] = {"command": "/opt/skillhub-mcp", "args": []}
         ),
     ],
 )
-def test_a_new_entry_is_written_as_the_file_is(before: str, after: str) -> None:
+def test_a_new_entry_follows_the_layout_of_the_file(before: str, after: str) -> None:
     assert with_entry(client_named("cursor"), before, "skillhub", ENTRY) == after
 
 
-def test_a_toml_table_is_appended_and_taken_back_without_its_neighbours_comment() -> None:
+def test_removing_a_toml_table_keeps_the_next_tables_comment() -> None:
     codex = client_named("codex")
     changed = with_entry(codex, CODEX, "skillhub", entry_of(codex, SERVER))
     assert changed == CODEX + (
@@ -110,7 +107,7 @@ def test_a_toml_table_is_appended_and_taken_back_without_its_neighbours_comment(
     assert without_entry(codex, more, "skillhub") == CODEX + "\n# and another\n[mcp_servers.other]\ncommand = 'x'\n"
 
 
-def test_a_toml_table_is_replaced_in_its_place_and_a_list_of_tables_ends_it() -> None:
+def test_a_toml_table_is_replaced_in_place_before_an_array_of_tables() -> None:
     codex = client_named("codex")
     text = '[mcp_servers."skillhub"]\ncommand = "old"\n\n[[rule]]\na = 1\n'
     changed = with_entry(codex, text, "skillhub", {"command": "new"})
@@ -118,7 +115,7 @@ def test_a_toml_table_is_replaced_in_its_place_and_a_list_of_tables_ends_it() ->
     assert without_entry(codex, changed, "skillhub") == "\n[[rule]]\na = 1\n"
 
 
-def test_an_entry_is_replaced_in_its_place() -> None:
+def test_an_entry_is_replaced_in_place() -> None:
     cursor = client_named("cursor")
     first = with_entry(cursor, PLAIN, "skillhub", {"command": "old"})
     last = with_entry(cursor, first, "zulu", {"command": "z"})
@@ -127,7 +124,7 @@ def test_an_entry_is_replaced_in_its_place() -> None:
     assert without_entry(cursor, without_entry(cursor, changed, "skillhub"), "zulu") == PLAIN
 
 
-def test_a_member_that_is_first_or_between_goes_with_its_own_comma() -> None:
+def test_a_member_is_removed_with_its_comma() -> None:
     text = '{\n  "a": 1, // one\n  "b": 2,\n  // about c\n  "c": 3 // three\n}'
     assert drop_member(text, ["a"]) == '{\n  // one\n  "b": 2,\n  // about c\n  "c": 3 // three\n}'
     assert drop_member(text, ["b"]) == '{\n  "a": 1, // one\n  // about c\n  "c": 3 // three\n}'
@@ -136,7 +133,7 @@ def test_a_member_that_is_first_or_between_goes_with_its_own_comma() -> None:
         drop_member(text, ["d"])
 
 
-# What any person may have written: values, and white space and comments wherever the language lets them stand.
+# Arbitrary JSONC: any values, with white space and comments wherever they are allowed.
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES,
@@ -148,7 +145,7 @@ GAPS = st.sampled_from(["", " ", "\n", "\t", "\r\n  ", " /* , { */ ", '// } ",\n
 
 @st.composite
 def texts(draw: st.DrawFn, value: object) -> str:
-    """Return `value` as text, in some layout."""
+    """Return `value` as JSONC in an arbitrary layout."""
 
     def gap() -> str:
         return draw(GAPS)
@@ -165,7 +162,7 @@ def texts(draw: st.DrawFn, value: object) -> str:
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """Return a file with servers in it or without, and what it says."""
+    """Return a file with or without servers, and its content."""
     content = draw(st.dictionaries(NAMES, VALUES, max_size=3))
     if draw(st.booleans()):
         content["mcpServers"] = draw(st.dictionaries(NAMES, VALUES, max_size=3))
@@ -177,7 +174,7 @@ def files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.slow
 @given(files(), st.dictionaries(NAMES, VALUES, max_size=3))
-def test_any_file_says_the_same_and_the_entry(file: tuple[str, dict[str, Any]], entry: dict[str, Any]) -> None:
+def test_only_the_entry_changes_in_any_file(file: tuple[str, dict[str, Any]], entry: dict[str, Any]) -> None:
     text, content = file
     assert parse_json(text) == content
     changed = put_member(text, ["mcpServers", "skillhub"], entry)

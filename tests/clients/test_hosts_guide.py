@@ -41,7 +41,7 @@ def pinned() -> dict[str, str]:
     return versions
 
 
-def test_the_guide_names_every_client_in_the_version_that_it_was_tried_with() -> None:
+def test_the_guide_names_the_tested_version_of_every_client() -> None:
     versions = pinned()
     suite = versions.pop("@modelcontextprotocol/conformance")
     assert f"`@anthropic-ai/mcpb` {versions.pop('@anthropic-ai/mcpb')} accepts" in GUIDE

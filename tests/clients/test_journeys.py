@@ -1,6 +1,6 @@
-"""Search, load, read, err: by the clients of this project's own SDKs, over stdio and HTTP, in both protocol versions.
+"""Search, load, read and fail with FastMCP's client and the official SDK, by both transports and protocol versions.
 
-`test_other_makers.py` has those that need an environment of their own.
+`test_other_makers.py` tests the clients that need their own environment.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def address(library: Environment) -> Iterator[str]:
 
 @pytest.fixture(params=["stdio", "http"])
 def transport(request: pytest.FixtureRequest) -> str | None:
-    """The address of a server over HTTP, or None where the client is to start one."""
+    """The address of a server over HTTP, or None if the client starts one."""
     return request.getfixturevalue("address") if request.param == "http" else None
 
 

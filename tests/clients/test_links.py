@@ -1,4 +1,4 @@
-"""The links that clients open to add a server, taken apart as the clients do."""
+"""The links that add a server to a client, parsed as the clients parse them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skillhub_mcp.clients.model import HttpServer, Server, StdioServer
 from skillhub_mcp.clients.table import LINKED, client_named
 from skillhub_mcp.errors import InvalidArgument
 
-# With everything that means something in an address, in Base64 and in JSON.
+# Every character with a meaning in URLs, Base64 or JSON.
 SERVER = StdioServer("/opt/Ada & Co/“skill+hub”/skillhub-mcp", ("--cwd", "/a?b=c#d"), {"LOG_LEVEL": "ERROR"})
 ENTRY = {
     "command": "/opt/Ada & Co/“skill+hub”/skillhub-mcp",
@@ -36,21 +36,21 @@ def by_parameters(link: str) -> tuple[str, Any]:
     ("client", "start"),
     [("cursor", "cursor://anysphere.cursor-deeplink/mcp/install?name="), ("lm-studio", "lmstudio://add_mcp?name=")],
 )
-def test_a_link_with_parameters_has_the_name_and_the_entry(client: str, start: str) -> None:
+def test_a_link_with_parameters_contains_the_name_and_the_entry(client: str, start: str) -> None:
     link = install_link(client, SERVER, name="our hub")
     assert link.startswith(start)
     assert by_parameters(link) == ("our hub", ENTRY)
 
 
 @pytest.mark.parametrize("client", ["vscode", "vscode-insiders"])
-def test_a_link_of_vs_code_has_the_entry_with_its_name(client: str) -> None:
+def test_a_vs_code_link_contains_the_entry_with_its_name(client: str) -> None:
     scheme, _, rest = install_link(client, SERVER, name="our hub").partition(":")
     place, _, written = rest.partition("?")
     assert (scheme, place) == (client, "mcp/install")
     assert json.loads(unquote(written)) == {"name": "our hub", "type": "stdio", **ENTRY}
 
 
-def test_a_link_to_a_server_over_http_has_its_address() -> None:
+def test_a_link_to_an_http_server_contains_its_url() -> None:
     server = HttpServer("https://skills.example.com/mcp?team=a&b")
     assert by_parameters(install_link("cursor", server)) == ("skillhub", {"url": server.url})
     written = unquote(install_link("vscode", server).partition("?")[2])
@@ -58,7 +58,7 @@ def test_a_link_to_a_server_over_http_has_its_address() -> None:
 
 
 @pytest.mark.parametrize("client", LINKED)
-def test_a_link_is_one_word_of_ascii(client: str) -> None:
+def test_a_link_is_ascii_without_spaces_and_quotes(client: str) -> None:
     link = install_link(client, SERVER)
     assert link.isascii()
     assert not set(link) & set(" \"'<>`\\")

@@ -1,4 +1,4 @@
-"""Search, load, read, err: by client libraries of other makers, each in an environment of its own."""
+"""Search, load, read and fail with other client libraries, each in its own environment."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples" / "frameworks"
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["http", "stdio"])
-# What a client needs that does not run on every Python that the hub runs on.
+# The lowest Python of clients that need a newer one than the hub.
 PYTHONS = {"pydantic_ai": (3, 11), "fastmcp": (3, 11)}
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """The environment of a server over the skills that a journey leads to, among those of conformance."""
+    """The environment of a server with the conformance skills and the one that a journey finds."""
     environment = write_library(tmp_path_factory.mktemp("library"))
     reader = Path(environment["SKILLS_DIR"]) / "pdf-reader"
     (reader / "references").mkdir(parents=True)
@@ -50,7 +50,7 @@ def arguments(request: pytest.FixtureRequest, transport: str, library: Mapping[s
 
 
 def journey(*command: str) -> Any:
-    # The journeys of frameworks go through the examples for them.
+    # The frameworks' journeys import their examples.
     done = subprocess.run(
         command,
         env={"PYTHONPATH": str(EXAMPLES), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -28,7 +28,7 @@ def test_a_probed_server_names_itself_and_its_tools(hub_environment: dict[str, s
 
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [("/no/such/skillhub-mcp", "does not exist"), ("skillhub-mcp-of-nobody", "in no directory of its PATH")],
+    [("/no/such/skillhub-mcp", "does not exist"), ("no-such-skillhub-mcp", "in no directory of its PATH")],
 )
 def test_a_missing_command_is_reported(command: str, reason: str, tmp_path: Path) -> None:
     probed = probe(StdioServer(command), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path))
@@ -65,7 +65,7 @@ def test_an_address_without_a_listener_is_reported(tmp_path: Path) -> None:
 
 @pytest.fixture
 def refusing() -> Iterator[Callable[[int], str]]:
-    """An address that answers every request with one status."""
+    """A server that answers every request with the given status."""
 
     class Refusal(BaseHTTPRequestHandler):
         status = 500
@@ -90,7 +90,7 @@ def refusing() -> Iterator[Callable[[int], str]]:
         thread.join()
 
 
-def test_a_refusal_over_http_is_explained(refusing: Callable[[int], str], tmp_path: Path) -> None:
+def test_an_http_error_is_explained(refusing: Callable[[int], str], tmp_path: Path) -> None:
     def failure(status: int, variable: str = "", **environment: str) -> str:
         return probe(HttpServer(refusing(status), variable), environment=environment, cwd=str(tmp_path)).failure
 
@@ -101,7 +101,7 @@ def test_a_refusal_over_http_is_explained(refusing: Callable[[int], str], tmp_pa
     assert "answered with the HTTP status 503" in failure(503)
 
 
-def test_a_desktop_gives_a_bare_path_and_no_secret() -> None:
+def test_a_desktop_program_passes_a_bare_path_and_no_secrets() -> None:
     machine = Machine(
         System.MACOS, {"HOME": "/Users/ada", "PATH": "/opt/bin", "OPENAI_API_KEY": "x"}, "/Users/ada", "/"
     )

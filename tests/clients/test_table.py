@@ -1,4 +1,4 @@
-"""The table of clients: where their files are on three systems, and how each writes a server."""
+"""The table of clients: the places of their files on three systems, and their entries for a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WINDOWS = Machine(System.WINDOWS, {"APPDATA": r"D:\Roaming"}, r"C:\Users\ada", r
 SETTINGS = "Library/Application Support"
 CLINE = ("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")
 
-# name: below the home on Linux and macOS, and on Windows; `%` is the directory of desktop programs' settings.
+# Paths below the home on Linux, macOS and Windows; `%` is the directory of desktop programs' settings.
 USER_FILES = {
     "claude-desktop": ("%/Claude/claude_desktop_config.json",) * 3,
     "cursor": (".cursor/mcp.json",) * 3,
@@ -67,7 +67,7 @@ HTTP = HttpServer("http://127.0.0.1:8000/mcp")
 
 
 @pytest.mark.parametrize("name", USER_FILES)
-def test_the_users_file_is_where_the_client_keeps_it_on_each_system(name: str) -> None:
+def test_the_users_file_has_the_clients_place_on_each_system(name: str) -> None:
     client = client_named(name)
     settings = (".config", SETTINGS)
     for machine, written, place in zip((LINUX, MACOS), USER_FILES[name], settings, strict=False):
@@ -79,7 +79,7 @@ def test_the_users_file_is_where_the_client_keeps_it_on_each_system(name: str) -
 
 
 @pytest.mark.parametrize("name", PROJECT_FILES)
-def test_the_projects_file_lies_below_its_root(name: str) -> None:
+def test_the_projects_file_is_below_its_root(name: str) -> None:
     client = client_named(name)
     assert client.files(ClientScope.PROJECT, LINUX)[0] == f"/work/engine/{PROJECT_FILES[name]}"
     windows = PROJECT_FILES[name].replace("/", "\\")
@@ -111,7 +111,7 @@ def test_a_variable_that_the_client_reads_moves_its_file(name: str, variable: st
     assert client_named(name).files(ClientScope.USER, machine)[0] == expected
 
 
-def test_windows_without_its_variables_has_the_usual_places() -> None:
+def test_windows_without_appdata_uses_the_default_directory() -> None:
     bare = Machine(System.WINDOWS, {}, r"C:\Users\ada", r"C:\engine")
     assert client_named("vscode").files(ClientScope.USER, bare) == (r"C:\Users\ada\AppData\Roaming\Code\User\mcp.json",)
 
@@ -152,7 +152,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_an_entry_has_the_clients_own_words(name: str) -> None:
+def test_an_entry_has_the_clients_member_names(name: str) -> None:
     stdio, http = ENTRIES[name]
     client = client_named(name)
     assert entry_of(client, STDIO) == stdio
@@ -175,12 +175,12 @@ def test_an_entry_has_the_clients_own_words(name: str) -> None:
         ("goose", "env_keys", ["OPENAI_API_KEY"]),
     ],
 )
-def test_a_variable_is_named_in_the_clients_own_way(name: str, member: str, expected: object) -> None:
+def test_a_variable_is_referenced_in_the_clients_syntax(name: str, member: str, expected: object) -> None:
     assert entry_of(client_named(name), FULL)[member] == expected
 
 
 @pytest.mark.parametrize("name", ["claude-desktop", "zed", "lm-studio", "antigravity"])
-def test_no_secret_is_written_for_a_client_that_reads_no_variables(name: str) -> None:
+def test_no_secret_is_written_for_a_client_without_variables(name: str) -> None:
     with pytest.raises(InvalidArgument, match="OPENAI_API_KEY cannot be named"):
         entry_of(client_named(name), FULL)
 
@@ -193,7 +193,7 @@ def test_no_secret_is_written_for_a_client_that_reads_no_variables(name: str) ->
         ("opencode", {"headers": {"Authorization": "Bearer {env:HUB_TOKEN}"}}),
     ],
 )
-def test_a_token_is_named_and_not_written(name: str, expected: dict[str, object]) -> None:
+def test_a_token_is_referenced_by_its_variable(name: str, expected: dict[str, object]) -> None:
     entry = entry_of(client_named(name), HttpServer("https://hub.example/mcp", "HUB_TOKEN"))
     assert {key: value for key, value in entry.items() if key in expected} == expected
 
@@ -211,18 +211,18 @@ def servers(client: Client) -> list[Server]:
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_an_entry_reads_back_as_the_server_that_it_was_made_of(client: Client) -> None:
+def test_an_entry_reads_back_as_the_same_server(client: Client) -> None:
     for server in servers(client):
         assert server_of(client, entry_of(client, server)) == server
 
 
 @pytest.mark.parametrize("entry", [{}, {"command": 3}, {"command": "x", "args": "y"}, {"httpUrl": "http://x"}])
-def test_an_entry_that_the_client_could_not_use_is_none(entry: dict[str, Any]) -> None:
+def test_an_entry_that_the_client_cannot_use_has_no_server(entry: dict[str, Any]) -> None:
     assert server_of(client_named("cursor"), entry) is None
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_a_whole_file_parses_and_holds_the_entry_alone(client: Client) -> None:
+def test_a_whole_file_contains_only_the_entry(client: Client) -> None:
     for server in servers(client):
         text = whole_file(client, server, name="my hub")
         assert text.endswith("\n")
@@ -243,7 +243,7 @@ def test_the_guide_names_every_client() -> None:
     assert [client.name for client in CLIENTS if f"`{client.name}`" not in text] == []
 
 
-def test_an_entry_of_ours_never_chooses_the_skills() -> None:
+def test_an_entry_never_sets_skills_dir() -> None:
     for client in CLIENTS:
         assert "SKILLS_DIR" not in whole_file(client, STDIO)
 
@@ -251,12 +251,12 @@ def test_an_entry_of_ours_never_chooses_the_skills() -> None:
 @pytest.mark.parametrize(
     ("typed", "hint"), [("curser", "'cursor'"), ("claude", "'claude-code' or 'claude-desktop'"), ("", "--list")]
 )
-def test_an_unknown_client_is_answered_with_the_nearest(typed: str, hint: str) -> None:
+def test_an_unknown_client_gets_similar_names(typed: str, hint: str) -> None:
     with pytest.raises(InvalidArgument) as raised:
         client_named(typed)
     assert hint in (raised.value.hint or "")
 
 
-def test_a_client_is_found_as_people_write_it() -> None:
+def test_case_spaces_and_underscores_in_a_clients_name_are_accepted() -> None:
     assert client_named("Claude Code").name == "claude-code"
     assert client_named("gemini_cli").name == "gemini-cli"

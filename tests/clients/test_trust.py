@@ -1,4 +1,4 @@
-"""A project's file, which may come from anybody, makes `skillhub doctor` start nothing but SkillHub."""
+"""`skillhub doctor` starts only SkillHub from a project's file, which may be hostile."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_projects_own_program_of_our_name_is_not_started(tmp_path: Path) -> No
     assert refused(StdioServer("skillhub-mcp"), tmp_path)
 
 
-def test_what_connecting_a_project_writes_is_started(tmp_path: Path) -> None:
+def test_entries_that_connect_writes_to_a_project_are_started(tmp_path: Path) -> None:
     executable(tmp_path / "bin" / "skillhub-mcp")
     assert not refused(StdioServer("skillhub-mcp"), tmp_path)
     in_workspace = {"SKILLHUB_CWD": "${workspaceFolder}"}
@@ -74,7 +74,7 @@ def test_what_connecting_a_project_writes_is_started(tmp_path: Path) -> None:
     assert not refused(StdioServer("skillhub-mcp", ("--roots", "hub")), tmp_path, written=True)
 
 
-def test_this_installation_is_started_where_it_lies_in_the_project(tmp_path: Path) -> None:
+def test_an_installation_inside_the_project_is_started(tmp_path: Path) -> None:
     own = executable(tmp_path / "project" / ".venv" / "bin" / "skillhub-mcp")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "prefix", str(tmp_path / "project" / ".venv"))
@@ -82,7 +82,7 @@ def test_this_installation_is_started_where_it_lies_in_the_project(tmp_path: Pat
         assert refused(StdioServer(own, ("allow",)), tmp_path)
 
 
-def test_the_users_entries_are_started_unless_they_are_something_else(tmp_path: Path) -> None:
+def test_the_users_entries_are_started_unless_they_start_another_program(tmp_path: Path) -> None:
     user = ClientScope.USER
     assert not refused(StdioServer("python3", ("-m", "skillhub_mcp")), tmp_path, scope=user)
     assert not refused(HttpServer("https://skills.example.com/mcp"), tmp_path, scope=user, is_ours=False)

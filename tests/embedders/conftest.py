@@ -1,4 +1,4 @@
-"""Fixtures: the providers, a fake server for both of them, and embedders over it."""
+"""Fixtures: the providers, a fake server for both, and embedders that use it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingApi]:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")  # a proxy may be the system's, too
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")  # also bypasses a proxy of the system
     with EmbeddingApi() as server:
         yield server
 

@@ -72,7 +72,7 @@ def test_a_permanent_failure_is_reported_with_its_status(make: MakeEmbedder, api
 
 
 def test_the_api_key_is_sent_but_never_shown(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.fail(401)  # with the request's headers in the provider's own text
+    api.fail(401)  # the error text contains the request's headers
     with pytest.raises(EmbeddingError) as caught:
         make().embed_query("x")
     assert any(KEY in value for value in api.requests[0].headers.values())
@@ -111,7 +111,7 @@ def test_variables_of_the_sdks_have_no_effect(
 
 @pytest.mark.slow
 def test_a_trickling_answer_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.drip()  # for 30 seconds, at no time silent for long
+    api.drip()  # for 30 seconds, with short pauses
     with pytest.raises(EmbeddingError, match="in time"):
         make(waiting=SHORT).embed_query("x")
 

@@ -36,13 +36,13 @@ def test_every_text_has_one_vector_of_length_1_and_one_dimension(texts: list[str
     assert vectors == [EMBEDDER.embed_query(text) for text in texts]
 
 
-def test_texts_of_one_meaning_are_nearer_than_others() -> None:
+def test_texts_with_the_same_meaning_are_nearer() -> None:
     assert cosine("send an email to the customer", "mail a client") > cosine(
         "send an email to the customer", "bake bread"
     )
 
 
-def test_it_has_an_identity_and_is_instant() -> None:
+def test_the_local_embedder_has_an_identity_and_is_instant() -> None:
     assert EMBEDDER.identity.startswith("local:wordllama")
     assert EMBEDDER.is_instant
 

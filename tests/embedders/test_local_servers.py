@@ -1,4 +1,4 @@
-"""Servers that people run themselves and that speak OpenAI's protocol: Ollama, LM Studio, TEI and vLLM."""
+"""Self-hosted servers with OpenAI's API: Ollama, LM Studio, TEI and vLLM."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_other_refusals_fail_after_few_requests(embedder: RemoteEmbedder, api: E
     assert len(api.requests) < 10
 
 
-def test_its_model_orders_hits(api: EmbeddingApi, server: LocalServer) -> None:
+def test_a_local_model_reranks_hits(api: EmbeddingApi, server: LocalServer) -> None:
     api.behave_as(server)
     request = OpenAIRequest(model="qwen3", api_key=KEY, base_url=api.url_for("openai"))
     answer = request.answer("choose", '{"task": "feed", "skills": [{"number": 1, "description": "feed"}]}', timeout=9.0)

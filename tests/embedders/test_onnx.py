@@ -1,4 +1,4 @@
-"""The embedder over a model directory, with tiny models that the tests write and the real runtime."""
+"""The ONNX embedder, with tiny models written by the tests and the real runtime."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cosine(one: Vector, other: Vector) -> float:
 
 
 def of_words(*words: str, seed: int = 0) -> list[float]:
-    """The vector that the words' own vectors give, by the mean."""
+    """Return the normalised mean of the words' vectors."""
     mean = word_vectors(seed)[[WORDS.index(word) for word in words]].mean(axis=0)
     unit: list[float] = (mean / np.linalg.norm(mean)).tolist()
     return unit
@@ -73,7 +73,7 @@ def test_pooling_follows_the_configuration_of_the_model(tmp_path: Path, way: str
     name = {"mean": "mean_tokens", "cls": "cls_token"}.get(way, way)
     config = {"pooling_mode_max_tokens": False, f"pooling_mode_{name}": True} if switches else {"pooling_mode": way}
     embedder = OnnxEmbedder(str(encoder(tmp_path, files={"1_Pooling/config.json": config})))
-    # Beside a longer one, so that the text ends before its row does.
+    # The longer text pads the first.
     assert embedder.embed_documents(["pdf bread", "pdf " * 9])[0] == pytest.approx(POOLED[way], abs=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_queries_and_documents_get_their_prompts(tmp_path: Path) -> None:
     assert document == pytest.approx(of_words("[CLS]", "bread", "pdf", "[SEP]"), abs=1e-5)
 
 
-def test_a_text_is_truncated_at_the_model_s_length(tmp_path: Path) -> None:
+def test_a_text_is_truncated_to_the_models_length(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(encoder(tmp_path, files={"sentence_bert_config.json": {"max_seq_length": 8}})))
     assert embedder.embed_query("pdf " * 6 + "bread") == pytest.approx(embedder.embed_query("pdf " * 6), abs=1e-5)
 
@@ -121,10 +121,10 @@ LENGTHS: dict[str, tuple[dict[str, object], int]] = {
     "unspecified": ({}, 512),
     "its own": ({"sentence_bert_config.json": {"max_seq_length": 128}, "config.json": {}}, 128),
     "positions": ({"config.json": {"max_position_embeddings": 256}}, 256),
-    "positions that are kept": ({"config.json": {"max_position_embeddings": 130, "model_type": "xlm-roberta"}}, 128),
+    "reserved positions": ({"config.json": {"max_position_embeddings": 130, "model_type": "xlm-roberta"}}, 128),
     "the tokenizer's": ({"tokenizer_config.json": {"model_max_length": 64}}, 64),
-    "no end": ({"tokenizer_config.json": {"model_max_length": 10**30}}, 512),
-    "more than is read": ({"sentence_bert_config.json": {"max_seq_length": 8192}}, 512),
+    "unlimited": ({"tokenizer_config.json": {"model_max_length": 10**30}}, 512),
+    "above the maximum": ({"sentence_bert_config.json": {"max_seq_length": 8192}}, 512),
     "nonsense": ({"sentence_bert_config.json": {"max_seq_length": "long"}}, 512),
 }
 
@@ -244,7 +244,7 @@ def test_a_missing_runtime_is_reported_with_the_install_command(
 
 @pytest.mark.slow
 def test_the_runtime_sends_no_telemetry_and_is_loaded_with_the_first_text(tmp_path: Path) -> None:
-    # Its versions from 1.29 on contain the address of their maker's collector.
+    # Versions from 1.29 on contain the address of a telemetry collector.
     import onnxruntime
 
     for library in (Path(onnxruntime.__file__).parent / "capi").glob("*.so*"):

@@ -1,4 +1,4 @@
-"""The remote embedder: batches, halves of what is refused, and texts as they are sent."""
+"""The remote embedder: batches, splitting of refused ones, and sanitized texts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TEXTS = st.text(max_size=50) | st.builds(lambda letter, n: letter * n, st.charac
 
 @pytest.mark.slow
 @given(st.lists(TEXTS, max_size=300))
-def test_batches_keep_order_and_bounds_and_are_full(texts: list[str]) -> None:
+def test_batches_are_full_in_order_and_within_bounds(texts: list[str]) -> None:
     made = list(batches(texts))
     assert [text for batch in made for text in batch] == [sendable(text) for text in texts]
     assert all(0 < len(batch) <= MAX_BATCH_TEXTS for batch in made)

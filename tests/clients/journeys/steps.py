@@ -1,7 +1,7 @@
-"""The steps that every client takes, whatever library it is made of.
+"""The journey that is the same for every client library.
 
-Imports the standard library only, because each `with_….py` beside it runs in an environment of its library's:
-`with_….py http URL`, or `with_….py stdio COMMAND ENVIRONMENT`; it prints what it saw as JSON.
+Imports only the standard library: each `with_….py` beside it runs in the environment of its library, as
+`with_….py http URL` or `with_….py stdio COMMAND ENVIRONMENT`, and prints its results as JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Reached:
 
 
 async def walk(client: Reached) -> dict[str, Any]:
-    """Return what an agent sees that searches, loads, reads, and errs."""
+    """Search, load, read and fail as an agent does; return the results."""
 
     async def reported(tool: str, **arguments: str) -> Any:
         text, failed = await client.call(tool, arguments)
@@ -54,7 +54,7 @@ async def walk(client: Reached) -> dict[str, Any]:
 
 
 def show(seen: object) -> None:
-    """Print what was seen for the test that asked."""
+    """Print the results for the test."""
     json.dump(seen, sys.stdout)
 
 
