@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BOTH_PLACES, meant_key
 from skillhub_mcp.skills.rules import RULES
@@ -13,7 +12,7 @@ from skillhub_mcp.skills.rules import RULES
 def diagnosed(key: str) -> tuple[str, str]:
     """The rule and the message for a top-level key."""
     content = f"---\nname: one\ndescription: Use when due.\n{key}: true\n---\n".encode()
-    read = parse_skill(content, directory="/one", root="/", directory_name="one", stamp=FileStamp(0, 0, "", 0))
+    read = parse_skill(content, directory="/one", directory_name="one")
     (only,) = read.diagnostics
     return only.rule, only.message
 

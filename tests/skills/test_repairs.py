@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.validation.fixes import fix
 
@@ -185,7 +184,6 @@ def test_sentences_before_the_frontmatter_are_kept() -> None:
 
 def test_tags_and_tools_of_a_repaired_list_have_no_brackets() -> None:
     content = skill("Plans.", "tags: [next,@x/y]\nallowed-tools: [Bash(git:*), Read\n").encode()
-    stamp = FileStamp(0, 0, "", 0)
-    found = parse_skill(content, directory="/planner", root="/", directory_name="planner", stamp=stamp).skill
+    found = parse_skill(content, directory="/planner", directory_name="planner").skill
     assert found is not None
     assert (found.tags, found.allowed_tools) == (("next", "@x/y"), ("Bash(git:*)", "Read"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.validation.fixtures import header
 
 from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.validation.fixes import FIXABLE_RULES, fix, renamed
 from skillhub_mcp.validation.moved_keys import as_under_metadata
@@ -147,9 +147,7 @@ def test_descriptive_keys_move_under_metadata(lines: str, after: str) -> None:
 
 
 def read(content: bytes) -> Skill:
-    skill = parse_skill(
-        content, directory="/s/one", root="/s", directory_name="one", stamp=FileStamp(0, 0, "", 0)
-    ).skill
+    skill = parse_skill(content, directory="/s/one", directory_name="one").skill
     assert skill is not None
     return skill
 

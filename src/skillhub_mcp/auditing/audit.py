@@ -15,10 +15,8 @@ from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files, weight
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.auditing.text import AuditText
 from skillhub_mcp.skills.frontmatter import decode, parse
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, is_skill_file
+from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.parser import read_skill
-
-_NO_STAMP = FileStamp(0, 0, "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,7 @@ def _document(content: bytes, directory: str) -> tuple[str, list[AuditFinding]]:
     """Return the name in a SKILL.md, empty if it cannot be read, and the findings."""
     document, text = parse(content), decode(content)[0] or content.decode("utf-8", "replace")
     findings = list(text_findings(SKILL_FILE, text))
-    name = os.path.basename(directory)
-    skill = read_skill(document, directory=directory, root=directory, directory_name=name, stamp=_NO_STAMP).skill
+    skill = read_skill(document, directory=directory, directory_name=os.path.basename(directory)).skill
     if skill is None:
         return "", findings
     return skill.name, [*findings, *header_findings(skill, document, text)]

@@ -12,13 +12,12 @@ from skillhub_mcp.auditing.entries import SCRIPTS, SkillEntry
 from skillhub_mcp.auditing.reading import read_skill_files
 from skillhub_mcp.auditing.rules import AuditFinding, Risk
 from skillhub_mcp.errors import SkillWithheld
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.validation.checker import check
 from skillhub_mcp.validation.targets import Target
 
-_NO_STAMP = FileStamp(0, 0, "", 0)
 _HOST = re.compile(r"(?i)\b(?:https?|wss?|ftps?|git|ssh)://(?:[^\s/@\"'<>]{1,200}@)?([a-z0-9][a-z0-9.-]{0,252})")
 _MORE_SCRIPTS = frozenset((".lua", ".vbs", ".awk", ".r", ".jl", ".go", ".rs", ".exe", ".com", ".scpt", ".applescript"))
 
@@ -63,7 +62,7 @@ def look_at(directory: str, name: str) -> Look:
     checked = check(Target(os.path.join(directory, SKILL_FILE), directory, name), advice=False)
     content = files.document or b""
     document = content.decode("utf-8", "replace")
-    read = parse_skill(content, directory=directory, root="", directory_name=name, stamp=_NO_STAMP)
+    read = parse_skill(content, directory=directory, directory_name=name)
     powers = Capabilities(
         scripts=frozenset(entry.path for entry in files.entries if _is_script(entry)),
         executables=frozenset(entry.path for entry in files.entries if entry.executable),

@@ -12,7 +12,7 @@ from skillhub_mcp.sanitize import for_model, refuse_nul
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.files.content import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import not_found, shown_name
 from skillhub_mcp.skills.parser import parse_skill
@@ -81,14 +81,12 @@ class SkillLoader:
         refuse_nul(path=os.fspath(path))
         given = Path(path)
         directory = given.parent.resolve()
-        status = given.stat()
+        given.stat()
         try:
             content = read_whole(directory, given.name, skill=directory.name, max_bytes=MAX_SKILL_FILE_BYTES)
         except SkillHubError:
             return None
-        stamp = FileStamp(status.st_mtime_ns, status.st_size, "", 0)
-        root = os.fspath(directory)
-        parsed = parse_skill(content, directory=root, root=root, directory_name=directory.name, stamp=stamp)
+        parsed = parse_skill(content, directory=os.fspath(directory), directory_name=directory.name)
         if parsed.skill is None or not parsed.skill.description:
             return None
         return ParsedSkill(

@@ -54,6 +54,9 @@ class FileStamp:
         return bool(self.content_hash) and not self.content_hash.startswith("header:")
 
 
+NO_STAMP = FileStamp(0, 0, "", 0)
+
+
 @dataclass(frozen=True, slots=True)
 class HeaderShape:
     """What a strict registry has rules for: lines, the longest line outside the description, and markup."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
-from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import NO_SHAPE, NO_STAMP, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.repairs import EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
 from skillhub_mcp.skills.rules import Diagnostic, violation
@@ -36,7 +36,13 @@ class ParseResult:
 
 
 def parse_skill(
-    content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp, file_name: str = SKILL_FILE
+    content: bytes,
+    *,
+    directory: str,
+    directory_name: str,
+    root: str = "",
+    stamp: FileStamp = NO_STAMP,
+    file_name: str = SKILL_FILE,
 ) -> ParseResult:
     """Parse the bytes of a SKILL.md as the skill in `directory`. Never raises on bad content."""
     document = parse(content)
@@ -46,7 +52,9 @@ def parse_skill(
     return read_skill(document, directory=directory, root=root, directory_name=directory_name, stamp=stamp)
 
 
-def read_skill(document: Document, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> ParseResult:
+def read_skill(
+    document: Document, *, directory: str, directory_name: str, root: str = "", stamp: FileStamp = NO_STAMP
+) -> ParseResult:
     """Return the skill of a parsed SKILL.md."""
     if document.values is None:
         return ParseResult(None, document.diagnostics, document.body)

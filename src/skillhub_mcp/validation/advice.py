@@ -15,6 +15,7 @@ from posixpath import basename, normpath, splitext
 from urllib.parse import unquote
 
 from skillhub_mcp.disclosure.catalogue import estimate_tokens
+from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_BODY_LINES = 500
@@ -62,6 +63,19 @@ class Reference:
 
     path: str
     position: int
+
+
+def advice_on(
+    description: str, line: int | None, body: str, first_line: int, texts: Mapping[str, str | None]
+) -> Iterator[Diagnostic]:
+    """Yield all advice on a skill; `texts` are its files by relative path, with the start of each text file."""
+    yield from body_advice(body, first_line)
+    yield from template_advice(body, first_line)
+    yield from description_advice(description, line)
+    yield from reference_advice(body, first_line, texts.keys())
+    others = {path for path in texts if not is_skill_file(path)}
+    readable = {path: text for path, text in texts.items() if text is not None}
+    yield from unreferenced_advice(others, {**readable, SKILL_FILE: body})
 
 
 def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Collection
@@ -15,10 +14,6 @@ from skillhub_mcp.skills.files.content import read_whole
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, Problem
 from skillhub_mcp.validation.fixes import fix
 from skillhub_mcp.validation.targets import Target
-
-_CLOSED = "see that you can write its directory, then run the command again"
-_FULL = "free space on its disk, then run the command again"
-_FIXES = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errno.EDQUOT: _FULL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,6 @@ def write(fixed: FixedFile) -> Problem | None:
         if fixed.renamed is not None:
             os.rename(*fixed.renamed)
     except OSError as error:
-        fix = _FIXES.get(error.errno or 0, "correct that, then run the command again")
+        fix = "make its directory writable, with room on its disk, then run the command again"
         return Problem(fixed.path, f"cannot be written: {error.strerror or error}", fix)
     return None

@@ -11,20 +11,13 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files.content import ReadLimits, read_file, read_whole
 from skillhub_mcp.skills.files.listing import list_files
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, is_skill_file
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, violation
-from skillhub_mcp.validation.advice import (
-    body_advice,
-    description_advice,
-    reference_advice,
-    template_advice,
-    unreferenced_advice,
-)
+from skillhub_mcp.validation.advice import advice_on
 from skillhub_mcp.validation.targets import Target
 
 _SAMPLED_BYTES = 64 * 1024
-_NO_STAMP = FileStamp(0, 0, "", 0)
 _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
@@ -71,14 +64,7 @@ def check(target: Target, *, advice: bool = True) -> ValidationResult:
         content = read_whole(target.directory, file, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
         return _failed(target, _unreadable(os.path.join(target.directory, file), error))
-    read = parse_skill(
-        content,
-        directory=target.directory,
-        root=target.directory,
-        directory_name=target.name,
-        stamp=_NO_STAMP,
-        file_name=file,
-    )
+    read = parse_skill(content, directory=target.directory, directory_name=target.name, file_name=file)
     if read.skill is None:
         return _failed(target, *read.diagnostics)
     texts, tokens = _texts(target.directory)
@@ -89,13 +75,7 @@ def check(target: Target, *, advice: bool = True) -> ValidationResult:
     found = list(read.diagnostics)
     if advice:
         first_line = 1 + content.count(b"\n") - read.body.count("\n")
-        found += body_advice(read.body, first_line)
-        found += template_advice(read.body, first_line)
-        found += description_advice(description, read.lines.get("description"))
-        found += reference_advice(read.body, first_line, texts.keys())
-        own = {path for path in texts if is_skill_file(path)}
-        readable = {path: text for path, text in texts.items() if text is not None}
-        found += unreferenced_advice(texts.keys() - own, {**readable, SKILL_FILE: read.body})
+        found += advice_on(description, read.lines.get("description"), read.body, first_line, texts)
     return ValidationResult(target.path, read.skill.name, _findings(found), cost)
 
 

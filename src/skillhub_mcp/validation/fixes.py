@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import yaml
 
 from skillhub_mcp.skills.frontmatter import Document, decode, parse
-from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.parser import read_skill
 from skillhub_mcp.skills.repairs import INVISIBLE
@@ -24,7 +24,6 @@ from skillhub_mcp.validation.moved_keys import as_under_metadata, double_quoted,
 _NAME = re.compile(r"""^(name:[ \t]+)(?:"[^"\n]*"|'[^'\n]*'|[^\s"'#].*?)(?=[ \t]*(?:[ \t]#.*)?\r?$)""", re.MULTILINE)
 _FENCE = re.compile(r"-{3,}|\+{3,}")
 _SEPARATORS = re.compile(r"[\s_-]+")
-_NO_STAMP = FileStamp(0, 0, "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def renamed(content: bytes, name: str) -> bytes | None:
 def _subject(text: str, directory_name: str) -> _Subject:
     # With a byte order mark, so that none in the text is taken for it.
     document = parse(("\ufeff" + text).encode())
-    read = read_skill(document, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
+    read = read_skill(document, directory="", directory_name=directory_name)
     violations = Counter(one.rule for one in read.diagnostics)
     return _Subject(text, document, read.skill, violations, directory_name)
 

@@ -21,7 +21,7 @@ from skillhub_mcp.errors import InvalidArgument, SkillHubError
 from skillhub_mcp.evaluation.overlaps import search_for_itself
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import typed_command
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.validation.checker import check
@@ -124,8 +124,7 @@ def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], 
         advice.append("its description did not say when to use it: improve the sentence that was added")
     work = "write its steps" if args.from_template is None else "make it your own"
     advice.append(f"{work}, then: skillhub validate {shlex.quote(directory)}")
-    stamp = FileStamp(0, 0, "", 0)
-    read = parse_skill(files[SKILL_FILE], directory=directory, root=directory, directory_name=name, stamp=stamp)
+    read = parse_skill(files[SKILL_FILE], directory=directory, directory_name=name)
     # A description that a strict registry would refuse is refused here.
     for diagnostic in REGISTRY_STRICT.violations(read.skill, read.diagnostics, read.shape):
         raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
