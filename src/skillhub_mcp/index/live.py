@@ -398,7 +398,7 @@ class LiveView(ViewSource):
     def _committed_scan(self) -> Scan:
         memory = self._memory_of(self.writer)
         snapshot = scan_from_cache(self._options.judge(self.roots), memory=memory)
-        self._scan = Scan(snapshot, memory, opened=0, changed=False)
+        self._scan = Scan(snapshot, memory, opened=0)
         return self._scan
 
     def _take_scan(self, only: Sequence[str] | None, *, reread: bool = False) -> Scan:

@@ -58,12 +58,11 @@ _FILES_PER_REPORT = 100
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A snapshot, the cache for the next scan, how many files were opened, and whether a skill has changed."""
+    """A snapshot, the cache for the next scan, and how many files were opened."""
 
     snapshot: Snapshot
     memory: ScanCache
     opened: int
-    changed: bool
     admission: Admission = LENIENT
 
 
@@ -89,7 +88,7 @@ def scan(
     part = None if only is None or before is None else _walk_known(before.snapshot.report, roots, known, only)
     walk = walk_roots(roots) if part is None else part
     seen: dict[str, CachedSkillFile] = {}
-    opened, has_changed = 0, False
+    opened = 0
     for number, found in enumerate(walk.found):
         if number % _FILES_PER_REPORT == 0:
             on_progress(number, len(walk.found))
@@ -99,7 +98,6 @@ def scan(
             continue
         opened += 1
         if (now := _read(found, whole=whole)) is not None:
-            has_changed = has_changed or before_it is None or _content(before_it) != _content(now)
             seen[found.directory] = now
     on_progress(len(walk.found), len(walk.found))
     unavailable: Sequence[UnavailableRoot] = ()
@@ -110,11 +108,8 @@ def scan(
     away = {root.path for root in unavailable}
     looked_at = known.keys() if part is None else {found.directory for found in part.found}
     kept = {path: entry for path, entry in known.items() if path not in looked_at or entry.root in away}
-    remembered = {**kept, **seen}
-    removed = not remembered.keys() >= known.keys()
-    is_same = not (opened or removed) and len(remembered) == len(memory)
-    # In one order always, and the same object if nothing changed.
-    after = memory if is_same else {directory: remembered[directory] for directory in sorted(remembered)}
+    # In one order always.
+    after = dict(sorted({**kept, **seen}.items()))
     snapshot = scan_from_cache(
         walk.roots,
         memory=after,
@@ -124,7 +119,7 @@ def scan(
         began=began,
         unavailable=unavailable,
     )
-    return Scan(snapshot, after, opened, has_changed or removed, admission)
+    return Scan(snapshot, after, opened, admission)
 
 
 def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
@@ -252,10 +247,6 @@ def _with_unavailable(problems: Sequence[Problem], unavailable: Sequence[Unavail
         for root in unavailable
     }
     return [*known.values(), *(problem for problem in problems if problem.subject not in known)]
-
-
-def _content(file: CachedSkillFile) -> tuple[object, ...]:
-    return file.root, file.stamp.content_hash, file.diagnostics
 
 
 def _read(found: FoundSkillFile, *, whole: bool) -> CachedSkillFile | None:
