@@ -24,7 +24,7 @@ from skillhub_mcp.skills.discovery import Ignored
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source
-from skillhub_mcp.skills.snapshot import ScanReport, make_snapshot
+from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 
 
 class Newer(yaml.SafeLoader):
@@ -239,7 +239,7 @@ def skills_of(tree: list[tuple[int, bool, str, str]]) -> list[Skill]:
 
 def paths_of(skills: list[Skill]) -> dict[str, tuple[str, ...]]:
     report = ScanReport(ROOTS, len(skills), refused=(), problems=(), ignored=Ignored(), seconds=0.0)
-    snapshot = make_snapshot(skills, report)
+    snapshot = Snapshot(tuple(skills), report)
     return {skill.directory: path for path, skill in skill_paths(snapshot).items()}
 
 

@@ -86,12 +86,6 @@ def parse(content: bytes) -> Document:
     return _read_toml(parts) if parts.is_toml else _read_yaml(parts)
 
 
-def body_of(content: bytes) -> str:
-    """Return the body of a SKILL.md whose frontmatter is known to be usable; parses no YAML."""
-    text, _ = decode(content)
-    return "" if text is None else _split(text).body
-
-
 def header_end(content: bytes, *, whole: bool) -> int | None:
     """Return how many leading bytes determine the frontmatter; None if more are needed, unless `content` is `whole`."""
     content = content[:MAX_HEADER_BYTES]

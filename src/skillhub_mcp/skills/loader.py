@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import TypedDict
@@ -11,7 +10,7 @@ from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.sanitize import for_model, refuse_nul
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.files.content import read_whole
-from skillhub_mcp.skills.frontmatter import body_of, parse
+from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import not_found, shown_name
@@ -26,9 +25,6 @@ def read_instructions(skill: Skill, directory: str | None = None) -> str:
         content = read_whole(directory or skill.directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
         raise SkillUnreadable(skill.name, path=skill_path(skill), reason=error.message) from error
-    if hashlib.sha256(content).hexdigest() == skill.stamp.content_hash:
-        # The scan has parsed it.
-        return body_of(content)
     document = parse(content)
     if document.values is None:
         found = document.diagnostics[-1]

@@ -102,8 +102,8 @@ class Names:
 
     def offered(self) -> tuple[Skill, ...]:
         """Return the offered skills that answer to their names, sorted by name."""
-        contested, offers = self.snapshot.contested, self.judge.offers
-        groups = (contested.get(skill.name, (skill,)) for skill in self.snapshot.skills)
+        offers = self.judge.offers
+        groups = map(self.snapshot.namesakes, self.snapshot.skills)
         each = (group if len(group) == 1 else self._entitled(group) for group in groups)
         first = (next(filter(offers, skills), None) for skills in each)
         return tuple(skill for skill in first if skill is not None)

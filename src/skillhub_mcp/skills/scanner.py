@@ -29,7 +29,7 @@ from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp,
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import OWN_DIRECTORY, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, make_snapshot
+from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot
 
 _FIRST_BYTES = 2_048
 
@@ -185,7 +185,7 @@ def scan_from_cache(
         seconds=time.perf_counter() - began,
         unavailable=tuple(unavailable),
     )
-    return make_snapshot(skills, report)
+    return Snapshot(tuple(sorted(skills, key=lambda skill: skill.directory)), report)
 
 
 def _walk_known(

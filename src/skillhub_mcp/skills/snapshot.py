@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
@@ -77,28 +77,30 @@ class ScanReport:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The skills by name, `everything` with shadowed ones by directory, and the `contested` names by priority."""
+    """All skills of a scan, also the shadowed ones, sorted by directory, and its report."""
 
-    skills: Sequence[Skill]
-    everything: Sequence[Skill]
+    everything: tuple[Skill, ...]
     report: ScanReport
-    contested: Mapping[str, tuple[Skill, ...]] = field(repr=False)
-    _by_name: Mapping[str, Skill] = field(repr=False)
-    _by_alias: Mapping[str, Sequence[Skill]] = field(repr=False)
-    _by_directory: Mapping[str, Skill] = field(repr=False)
+
+    @cached_property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills that have their names, sorted by name."""
+        return tuple(self._by_name[name][0] for name in sorted(self._by_name))
+
+    @cached_property
+    def contested(self) -> Mapping[str, tuple[Skill, ...]]:
+        """The skills of each name that several have, in order of priority."""
+        return {name: group for name, group in self._by_name.items() if len(group) > 1}
 
     def named(self, text: str) -> Sequence[Skill]:
         """Return the skills of that name, then those with that safe alias, in order of priority."""
-        first = self._by_name.get(text)
-        aliased = self._by_alias.get(text, ())
-        if not aliased:
-            return () if first is None else self.namesakes(first)
-        firsts = aliased if first is None else (first, *aliased)
-        return [skill for one in firsts for skill in self.namesakes(one)]
+        own = self._by_name.get(text, ())
+        aliased = self._by_alias.get(text)
+        return own if aliased is None else [*own, *(skill for one in aliased for skill in self.namesakes(one))]
 
     def namesakes(self, skill: Skill) -> tuple[Skill, ...]:
         """Return the skills of the same name, with itself, in order of priority."""
-        return self.contested.get(skill.name, (skill,))
+        return self._by_name.get(skill.name, (skill,))
 
     def rank(self, skill: Skill) -> int:
         """Return the place of a skill among its namesakes in order of priority, from 0."""
@@ -167,7 +169,7 @@ class Snapshot:
                 one for one in self.report.problems if any(is_at_or_below(one.subject, path) for path in paths)
             ),
         )
-        return make_snapshot((skill for skill in self.everything if skill.root in paths), report)
+        return Snapshot(tuple(skill for skill in self.everything if skill.root in paths), report)
 
     @cached_property
     def digest(self) -> str:
@@ -180,48 +182,37 @@ class Snapshot:
         return f"sha256:{hashlib.sha256(chr(10).join(sorted(facts)).encode()).hexdigest()}"
 
     @cached_property
+    def _by_name(self) -> Mapping[str, tuple[Skill, ...]]:
+        groups: dict[str, list[Skill]] = {}
+        for skill in self.everything:
+            groups.setdefault(skill.name, []).append(skill)
+        return {name: tuple(sorted(group, key=self._priority)) for name, group in groups.items()}
+
+    def _priority(self, skill: Skill) -> tuple[int, bool, int, str]:
+        return self.root_rank(skill), not _carries_its_name(skill), -skill.stamp.mtime_ns, skill.directory
+
+    @cached_property
+    def _by_alias(self) -> Mapping[str, Sequence[Skill]]:
+        by_alias: dict[str, list[Skill]] = {}
+        for skill in self.skills:
+            # A name of nothing but punctuation has no alias: the empty name must not find it.
+            if not is_plain_name(skill.name) and (alias := skill.alias) and alias != skill.name:
+                by_alias.setdefault(alias, []).append(skill)
+        return by_alias
+
+    @cached_property
+    def _by_directory(self) -> Mapping[str, Skill]:
+        return {skill.directory: skill for skill in self.everything}
+
+    @cached_property
     def _root_ranks(self) -> Mapping[str, int]:
-        return _root_ranks(self.report.roots)
+        # What awaits trust takes no name from what does not.
+        order = sorted(self.report.roots, key=lambda root: root.trust.is_awaited)
+        return {root.path: position for position, root in enumerate(order)}
 
     @cached_property
     def _roots(self) -> Mapping[str, SkillRoot]:
         return {root.path: root for root in self.report.roots}
-
-
-def make_snapshot(skills: Iterable[Skill], report: ScanReport) -> Snapshot:
-    """Return the snapshot of the skills."""
-    everything = list(skills)
-    winners: dict[str, Skill] = {}
-    contested: dict[str, list[Skill]] = {}
-    for skill in everything:
-        other = winners.setdefault(skill.name, skill)
-        if other is not skill:
-            contested.setdefault(skill.name, [other]).append(skill)
-    priority = _priority(_root_ranks(report.roots))
-    for name, group in contested.items():
-        group.sort(key=priority)
-        winners[name] = group[0]
-    served = tuple(sorted(winners.values(), key=lambda s: s.name))
-    by_alias: dict[str, list[Skill]] = {}
-    for skill in served:
-        # A name of nothing but punctuation has no alias: the empty name must not find it.
-        if not is_plain_name(skill.name) and (alias := skill.alias) and alias != skill.name:
-            by_alias.setdefault(alias, []).append(skill)
-    everything.sort(key=lambda s: s.directory)
-    return Snapshot(
-        skills=served,
-        everything=tuple(everything),
-        report=report,
-        contested={name: tuple(group) for name, group in contested.items()},
-        _by_name=winners,
-        _by_alias=by_alias,
-        _by_directory={skill.directory: skill for skill in everything},
-    )
-
-
-def _priority(rank: Mapping[str, int]) -> Callable[[Skill], tuple[int, bool, int, str]]:
-    """Return the key by which the skills of one name are sorted, for the ranks of the roots."""
-    return lambda s: (rank.get(s.root, len(rank)), not _carries_its_name(s), -s.stamp.mtime_ns, s.directory)
 
 
 def shadow_reason(skill: Skill, winner: Skill) -> ShadowReason:
@@ -235,12 +226,6 @@ def shadow_reason(skill: Skill, winner: Skill) -> ShadowReason:
     if _carries_its_name(winner) and not _carries_its_name(skill):
         return ShadowReason.DIRECTORY
     return ShadowReason.LATER if skill.stamp.mtime_ns < winner.stamp.mtime_ns else ShadowReason.ORDER
-
-
-def _root_ranks(roots: Sequence[SkillRoot]) -> dict[str, int]:
-    # What awaits trust takes no name from what does not.
-    order = sorted(roots, key=lambda root: root.trust.is_awaited)
-    return {root.path: position for position, root in enumerate(order)}
 
 
 def _carries_its_name(skill: Skill) -> bool:
