@@ -28,9 +28,8 @@ _MOST_CONFIG_BYTES = 1_000_000
 # models; a file of up to 8 MiB is hashed whole.
 _DIGEST_PARTS = 64
 _DIGEST_PART_BYTES = 1 << 17
-# Other lengths mean that it is unknown.
+# A smaller length means that it is unknown.
 _SHORTEST = 8
-_LONGEST = 1_000_000
 _WAYS = {
     "pooling_mode_mean_tokens": "mean",
     # The same direction, and length does not count.
@@ -66,8 +65,6 @@ class ModelDirectory:
     tokenizer: str
     digest: str
     max_tokens: int
-    pad_token: int
-    lowercase: bool
     pooling: Pooling | None
     prompts: Mapping[Purpose, str]
     applies_dense: bool
@@ -92,14 +89,11 @@ def read_model_directory(path: str) -> ModelDirectory:
     except OSError as error:
         problem = f"has a file that cannot be read: {error.strerror or error} ({error.filename})"
         raise ModelUnusable(problem, fix="make its files readable to you") from error
-    pad_token = config.get("pad_token_id")
     return ModelDirectory(
         model=model,
         tokenizer=tokenizer,
         digest=digest,
         max_tokens=_max_tokens(config, own_tokenizer, sentence),
-        pad_token=pad_token if type(pad_token) is int and pad_token >= 0 else 0,
-        lowercase=sentence.get("do_lower_case") is True,
         pooling=pooling,
         prompts=prompts,
         applies_dense=any(kind.endswith(".Dense") for kind in modules),
@@ -208,14 +202,8 @@ def _prompts(written: Mapping[str, Any]) -> Mapping[Purpose, str]:
 
 
 def _max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any], sentence: Mapping[str, Any]) -> int:
-    own = _length(sentence.get("max_seq_length"))
-    if own:
-        return min(own, _MOST_TOKENS)
-    positions = _length(config.get("max_position_embeddings"))
-    if positions and config.get("model_type") in _OFFSET_POSITIONS:
+    positions = config.get("max_position_embeddings")
+    if type(positions) is int and config.get("model_type") in _OFFSET_POSITIONS:
         positions -= _KEPT_POSITIONS
-    return min(one for one in (positions, _length(tokenizer.get("model_max_length")), _MOST_TOKENS) if one)
-
-
-def _length(value: object) -> int:
-    return value if type(value) is int and _SHORTEST <= value <= _LONGEST else 0
+    lengths = (sentence.get("max_seq_length"), positions, tokenizer.get("model_max_length"))
+    return min([_MOST_TOKENS, *(one for one in lengths if type(one) is int and one >= _SHORTEST)])

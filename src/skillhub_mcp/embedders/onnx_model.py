@@ -78,8 +78,6 @@ class _Network:
     def __init__(self, tokenizer: Any, session: Any, directory: ModelDirectory) -> None:
         self._tokenizer = tokenizer
         self._session = session
-        self._pad_token = directory.pad_token
-        self._lowercase = directory.lowercase
         self._inputs = {one.name: one for one in session.get_inputs()}
         self._outputs = [one.name for one in session.get_outputs() if "float" in one.type]
         unknown = sorted(self._inputs.keys() - set(_INPUTS))
@@ -95,7 +93,7 @@ class _Network:
         """Return the tokens of a text, or of two."""
         texts = (text,) if isinstance(text, str) else text
         with _translated("has a tokenizer.json that cannot be used"):
-            return self._tokenizer.encode(*(one.lower() if self._lowercase else one for one in texts))
+            return self._tokenizer.encode(*texts)
 
     def run(self, encoded: Sequence[Any], *, deadline: float) -> Output:
         """Return the outputs for one batch. Raises ModelUnusable."""
@@ -104,14 +102,15 @@ class _Network:
 
         width = max(len(one.ids) for one in encoded)
 
-        def padded(rows: Sequence[Sequence[int]], value: int) -> NDArray[Any]:
-            return np.array([[*row, *[value] * (width - len(row))] for row in rows], dtype=np.int64)
+        def padded(rows: Sequence[Sequence[int]]) -> NDArray[Any]:
+            # The mask hides the padding, so its number does not count.
+            return np.array([[*row, *[0] * (width - len(row))] for row in rows], dtype=np.int64)
 
-        mask = padded([one.attention_mask for one in encoded], 0)
+        mask = padded([one.attention_mask for one in encoded])
         fed = {
-            "input_ids": padded([one.ids for one in encoded], self._pad_token),
+            "input_ids": padded([one.ids for one in encoded]),
             "attention_mask": mask,
-            "token_type_ids": padded([one.type_ids for one in encoded], 0),
+            "token_type_ids": padded([one.type_ids for one in encoded]),
             "position_ids": np.tile(np.arange(width, dtype=np.int64), (len(encoded), 1)),
         }
         feeds = {
