@@ -247,6 +247,13 @@ class _BoundedTarInfo(tarfile.TarInfo):
         return found
 
 
+def is_archive(path: str) -> bool:
+    """Whether a file is a zip, a tar, or something in gzip, by its first block."""
+    with open(path, "rb") as file:
+        start = file.read(tarfile.BLOCKSIZE)
+    return start.startswith((*_ZIP, _GZIP)) or _is_tar(start)
+
+
 def open_tar(file: IO[bytes]) -> tarfile.TarFile:
     """Return a tar whose headers are bounded."""
     return tarfile.TarFile(fileobj=file, tarinfo=_BoundedTarInfo, encoding="utf-8", errors="surrogateescape")

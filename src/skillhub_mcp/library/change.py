@@ -19,7 +19,6 @@ from skillhub_mcp.library.places import (
     OwnPlaces,
     TrashEntry,
     is_directory,
-    is_plain_name,
     new_entry,
     places_of,
     prune,
@@ -43,9 +42,7 @@ class Change:
         self._moved: list[tuple[str, str]] = []
 
     def staged(self, name: str) -> str:
-        """Create an empty directory for a skill, and return its path. Raises SkillConflict and LibraryUnwritable."""
-        if not is_plain_name(name):
-            raise SkillConflict(name, "cannot be the name of a skill's directory", hint="choose one with --name")
+        """Create an empty directory for a skill, and return its path. Raises ValueError and LibraryUnwritable."""
         place = self.places.staged(name)
         try:
             os.mkdir(place)

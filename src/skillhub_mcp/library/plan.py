@@ -133,6 +133,6 @@ def is_alike(first: str, second: str) -> bool:
         return False
     if long.startswith(short) and long[len(short)] in _BEGINS_AN_ENDING:
         return True
-    at = next((number for number, letter in enumerate(short) if letter != long[number]), len(short))
-    rest, other = short[at:], long[at:]
-    return rest == other[1:] or rest[1:] == other[1:] or (rest[:2] == other[1::-1] and rest[2:] == other[2:])
+    from rapidfuzz.distance import OSA  # imported here, as few commands need it
+
+    return OSA.distance(short, long, score_cutoff=1) <= 1

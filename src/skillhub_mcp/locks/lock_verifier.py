@@ -115,8 +115,8 @@ class LockVerifier:
         self._option_of = option_of
         self._mutex = threading.RLock()
         self._locks: dict[str, tuple[FileState | None, dict[str, LockedSkill] | LockUnreadable]] = {}
-        # The real path and the locks of each parent directory.
-        self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
+        # Where the locks of the skills in each directory may lie.
+        self._roots: dict[str, tuple[str, ...]] = {}
         self._known: dict[str, _Known] = {}
         self._turn: list[str] = []
 
@@ -164,8 +164,8 @@ class LockVerifier:
         return edited, sorted((path, state) for path, (state, _) in self._locks.items())
 
     def _unlocked(self, skill: Skill, *, is_named: bool) -> SkillHubError:
-        known_root = self._roots.get(os.path.dirname(skill.directory))
-        option = "" if known_root is None else self._option_of(known_root[1][-1])
+        paths = self._roots.get(os.path.dirname(skill.directory))
+        option = "" if paths is None else self._option_of(paths[-1])
         lock = f"skillhub lock {option}".rstrip()
         reason = "its lock has no digest of SkillHub's" if is_named else ""
         return SkillChanged(skill.name, reason=reason, hint=f"its user can lock it with `{lock}`")
@@ -209,16 +209,15 @@ class LockVerifier:
         return found
 
     def _entry_in(self, parent: str, name: str) -> tuple[LockedSkill, str] | LockUnreadable | None:
-        root = self._roots.get(parent)
-        if root is None:
-            real = os.path.realpath(parent)
-            root = (real, lock_paths(real))
+        paths = self._roots.get(parent)
+        if paths is None:
+            paths = lock_paths(os.path.realpath(parent))
             with self._mutex:
-                # Other threads use a root without the mutex, so its locks are read first.
-                self._read(root[1])
-                self._roots[parent] = root
+                # Other threads use the paths without the mutex, so the locks are read first.
+                self._read(paths)
+                self._roots[parent] = paths
         unreadable: LockUnreadable | None = None
-        for path in root[1]:
+        for path in paths:
             lock = self._locks[path][1]
             if isinstance(lock, LockUnreadable):
                 unreadable = unreadable or lock
@@ -228,9 +227,8 @@ class LockVerifier:
 
     def _refresh(self) -> None:
         with self._mutex:
-            for parent, (root, _) in list(self._roots.items()):
-                if os.path.realpath(parent) != root:
-                    del self._roots[parent]
+            # A link to a root may lead elsewhere by now.
+            self._roots.clear()
             self._read(tuple(self._locks))
 
     def _read(self, paths: Sequence[str]) -> None:

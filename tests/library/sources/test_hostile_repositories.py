@@ -34,7 +34,6 @@ HOSTILE: dict[str, tuple[Entries, str]] = {
     "case": ([(FILE, b"skill.md", b"x")], "one name"),
     "form": ([(FILE, "e\u0301".encode(), b"x"), (FILE, "\u00e9".encode(), b"y")], "one name"),
     "twice": ([(FILE, b"SKILL.md", b"another")], "twice"),
-    "long": ([(LINK, b"l", b"x" * 5_000)], "neither a file"),
     "link-and-file": ([(FILE, b"l", b"x"), (LINK, b"l", b"../good")], "which is a file"),
 }
 # Entries that are left out of an installed skill.
@@ -45,6 +44,7 @@ LEFT_OUT: dict[str, tuple[Entries, str]] = {
     "absolute": ([(LINK, b"l", b"/scratch/secret")], "out of the source"),
     "by-two": ([(LINK, b"l", b"m/SKILL.md"), (LINK, b"m", b"../../good")], "to nothing"),
     "nowhere": ([(LINK, b"l", b"missing")], "to nothing"),
+    "long": ([(LINK, b"l", b"x" * 5_000)], "to nothing"),
     "circle": ([(LINK, b"l", b"m"), (LINK, b"m", b"l")], "in circles"),
 }
 

@@ -28,8 +28,6 @@ from skillhub_mcp.version import version
 
 _CONNECT_SECONDS = 15.0
 _MAX_REDIRECTS = 5
-# The magic number of a tar is behind 257 bytes.
-_START_BYTES = 512
 _SHOWN_CHARACTERS = 200
 # No host of a site: an address in any form that resolvers accept, such as 127.1 and 0x7f000001, or this machine.
 _ADDRESS = re.compile(r".*:.*|(?:.*\.)?(?:localhost|\d[0-9a-fx]*)\.?")
@@ -55,13 +53,6 @@ class Download:
     url: str
     path: str
     digest: str
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether it is a zip, a tar, or something in gzip, by its content."""
-        with open(self.path, "rb") as file:
-            start = file.read(_START_BYTES)
-        return start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or start[257:262] == b"ustar"
 
     def content(self) -> bytes:
         """Return all of its bytes."""

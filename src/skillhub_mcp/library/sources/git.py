@@ -159,12 +159,6 @@ class GitRepository:
         """Remove the repository."""
         self._until_closed.close()
 
-    def _ended(self, excess: str) -> SourceUnreachable:
-        if excess:
-            return SourceUnreachable(self.shown, f"was not fetched: {in_line(excess)}")
-        reason = f"took longer than {self._options.timeout_seconds:g} seconds"
-        return SourceUnreachable(self.shown, reason, hint="try again later, or download an archive of it")
-
     def _unreachable(self, messages: str) -> SourceUnreachable:
         fixes = (fix.format(location=self.location) for words, fix in _FIXES if re.search(words, messages.lower()))
         hint = next(fixes, None)
@@ -197,7 +191,7 @@ class GitRepository:
             return ""
 
         try:
-            outcome = run_program(
+            return run_program(
                 (self._git, *given, *place, *arguments),
                 output,
                 cwd=self.directory,
@@ -206,11 +200,11 @@ class GitRepository:
                 excess=too_much,
             )
         except ProgramEnded as ended:
-            raise self._ended(ended.excess) from None
-        # It may have ended between two checks.
-        if excess := too_much():
-            raise self._ended(excess)
-        return outcome
+            if ended.excess:
+                raise SourceUnreachable(self.shown, f"was not fetched: {in_line(ended.excess)}") from None
+            reason = f"took longer than {self._options.timeout_seconds:g} seconds"
+            hint = "try again later, or download an archive of it"
+            raise SourceUnreachable(self.shown, reason, hint=hint) from None
 
 
 def find_git(environment: Mapping[str, str]) -> str:

@@ -106,7 +106,6 @@ def _no_ref(source: SkillSource, refs: Mapping[str, RemoteRef]) -> SourceUnreach
 
 
 _SHA1_DIGITS = 40
-_MAX_TARGET_CHARACTERS = 4_096
 _EXECUTABLE = 0o111
 
 
@@ -154,8 +153,6 @@ class GitTree(Tree):
                 empty.add(path)
             elif not member.issym():
                 yield TreeEntry(path, TreeEntryKind.FILE, member.size, bool(member.mode & _EXECUTABLE))
-            elif len(member.linkname) > _MAX_TARGET_CHARACTERS:
-                yield TreeEntry(path, TreeEntryKind.OTHER)
             else:
                 yield TreeEntry(path, TreeEntryKind.LINK, target=member.linkname)
         # Git has no empty directories: it writes one for a submodule.

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archives import ArchiveTree
+from skillhub_mcp.library.archives import ArchiveTree, is_archive
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.download import Download, Downloader, NotThere, downloading, shown
 from skillhub_mcp.library.sources.opening import OpenOptions
@@ -60,7 +60,7 @@ def _fetch(url: str, skills: Sequence[str], directory: str, downloader: Download
     place = os.path.join(directory, "skills")
     index = None
     if isinstance(answer, Download):
-        if answer.is_archive:
+        if is_archive(answer.path):
             return ArchiveTree(answer.path, shown(url)), {"": answer.digest}
         content = answer.content()
         if _is_skill(content):
