@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
     connection_findings,
+    misplaced,
     repeated,
     unreadable,
 )
@@ -136,6 +138,14 @@ def test_an_entry_with_skills_dir_that_hides_nothing_has_no_finding(tmp_path: Pa
 def test_a_missing_skills_dir_in_an_entry_is_a_problem(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path / "gone")})
     assert "which is no directory" in the_only(found(Tried(connection(server), ANSWERED))).message
+
+
+def test_an_entry_under_another_clients_key_is_a_problem() -> None:
+    file = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=("mcpServers",))
+    what = "has SkillHub under 'mcpServers', which VS Code does not read: it reads 'servers'"
+    assert misplaced(file) == [Problem(FILE, what, "remove it there, then `skillhub connect vscode`")]
+    (problem,) = misplaced(replace(file, connections=(connection(client="vscode"),)))
+    assert problem.fix == "remove it there"
 
 
 def test_an_unreadable_file_is_reported_with_its_client() -> None:

@@ -34,6 +34,16 @@ def test_entries_of_the_user_and_the_project_are_found_under_any_name(tmp_path: 
     assert [one.name for one in files["cursor", ClientScope.USER].connections] == ["hub", "skillhub"]
 
 
+def test_entries_under_the_key_of_another_client_are_found(tmp_path: Path) -> None:
+    put(tmp_path / "home/.config/Code/User/mcp.json", {"mcpServers": {"skillhub": ENTRY}, "servers": {}})
+    put(tmp_path / "home/.cursor/mcp.json", {"servers": {"x": ENTRY}, "mcpServers": {"hub": ENTRY}})
+    put(tmp_path / "home/.codex/config.toml", "[mcpServers.skillhub]\ncommand = '/opt/skillhub-mcp'\n")
+    # Settings with the name of an entry.
+    put(tmp_path / "home/.config/zed/settings.json", {"mcp": {"skillhub": True}, "servers": {"skillhub": {"color": 1}}})
+    misplaced = {client: file.misplaced for (client, _), file in found(tmp_path).items()}
+    assert misplaced == {"vscode": ("mcpServers",), "cursor": ("servers",), "codex": ("mcpServers",)}
+
+
 def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     put(tmp_path / "home/.cursor/mcp.json", '{"mcpServers": {"skillhub": ')
     put(tmp_path / "home/.kiro/settings/mcp.json", {"mcpServers": []})

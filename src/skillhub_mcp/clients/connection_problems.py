@@ -63,6 +63,20 @@ def unreadable(file: RegisteredFile) -> Problem:
     return Problem(file.path, what, f"correct it, then `{_connect(file.client, file.scope)}`")
 
 
+def misplaced(file: RegisteredFile) -> list[Problem]:
+    """Return the keys with an entry for SkillHub that the file's client does not read."""
+    title, reads = file.client.title, ".".join(file.client.key)
+    then = "" if file.connections else f", then `{_connect(file.client, file.scope)}`"
+    return [
+        Problem(
+            file.path,
+            f"has SkillHub under {key!r}, which {title} does not read: it reads {reads!r}",
+            f"remove it there{then}",
+        )
+        for key in file.misplaced
+    ]
+
+
 def unconnected(client: Client, sign: str) -> Problem:
     """Return that a client is installed here, as `sign` shows, and is not connected."""
     return Problem(sign, f"{client.title} is installed here and not connected", _connect(client, ClientScope.USER))

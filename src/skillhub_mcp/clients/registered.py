@@ -1,8 +1,10 @@
-"""Find the entries for SkillHub in the files of all clients."""
+"""Find the entries for SkillHub in the files of all clients, also under keys that a client does not read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.clients.connections import Connection, Connections
@@ -14,12 +16,16 @@ from skillhub_mcp.errors import ClientFileRefused
 
 @dataclass(frozen=True, slots=True)
 class RegisteredFile:
-    """A client's file with its connections to SkillHub; `refusal` says why it cannot be read."""
+    """A client's file with its connections to SkillHub; `refusal` says why it cannot be read.
+
+    `misplaced` are keys such as `mcpServers` that have an entry for SkillHub and that the client does not read.
+    """
 
     client: Client
     scope: ClientScope
     path: str
     connections: tuple[Connection, ...] = ()
+    misplaced: tuple[str, ...] = ()
     refusal: str = ""
 
 
@@ -42,8 +48,17 @@ def registered_files(machine: Machine) -> list[RegisteredFile]:
                 if client.registrar and scope is ClientScope.USER:
                     # Its program also registers servers for one project, in the same file.
                     ours += connections.found(replace(client, key=("projects", machine.project, *client.key)), scope)
+                file = RegisteredFile(client, scope, path, tuple(ours), tuple(_misplaced(connections, client, scope)))
             except ClientFileRefused as error:
-                found.append(RegisteredFile(client, scope, path, refusal=error.reason))
-            else:
-                found += [RegisteredFile(client, scope, path, tuple(ours))] if ours else []
+                file = RegisteredFile(client, scope, path, refusal=error.reason)
+            if file.connections or file.misplaced or file.refusal:
+                found.append(file)
     return found
+
+
+def _misplaced(connections: Connections, client: Client, scope: ClientScope) -> Iterator[str]:
+    for key in dict.fromkeys(other.key for other in CLIENTS if other.key != client.key):
+        # What another client keeps there may be no list of servers here.
+        with suppress(ClientFileRefused):
+            if any(one.is_ours for one in connections.found(replace(client, key=key), scope)):
+                yield ".".join(key)

@@ -16,6 +16,7 @@ from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
     connection_findings,
+    misplaced,
     repeated,
     unconnected,
     unreadable,
@@ -155,7 +156,10 @@ def check_clients(installation: Installation) -> CheckResult:
     signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
     return CheckResult(
-        problems=[problem for level, problem in findings if level is Level.PROBLEM],
+        problems=[
+            *(problem for file in files for problem in misplaced(file)),
+            *(problem for level, problem in findings if level is Level.PROBLEM),
+        ],
         warnings=[
             *(unreadable(file) for file in files if file.refusal),
             *(problem for level, problem in findings if level is Level.WARNING),
