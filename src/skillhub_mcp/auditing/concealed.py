@@ -36,7 +36,6 @@ _MOST_RUNS = 200
 _READABLE = 0.92
 _LONG_RUN = 600
 
-
 _DECODERS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
     (
         re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{32,8192}={0,2}(?![A-Za-z0-9+/])"),
@@ -97,9 +96,7 @@ def encoded_findings(text: AuditText) -> Iterator[AuditFinding]:
         for number, run in enumerate(pattern.finditer(text.raw)):
             if number == _MOST_RUNS:
                 message = f"more than {number:,} encoded runs"
-                yield found(
-                    "encoded-text", message, path=text.path, line=text.line_at(run.start()), severity=Risk.MEDIUM
-                )
+                yield found("encoded-text", message, path=text.path, severity=Risk.MEDIUM)
                 break
             if not (run[0].isalpha() and (run[0].islower() or run[0].isupper())):  # a long word or identifier
                 yield from _run_findings(text, run.start(), run[0], _decoded(decode, run[0]))
