@@ -16,7 +16,6 @@ import anyio
 import anyio.to_thread
 from fastmcp.server.dependencies import get_context, get_http_request
 
-from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.index.progress import IndexProgress
 
 T = TypeVar("T")
@@ -90,29 +89,23 @@ async def run_with_progress(
     When the call is cancelled or its client gone, `stop` is set and the end of the work awaited; without `stop` the
     work is abandoned. The thread is one of `threads`, or of those that all requests share.
     """
-    outcome: list[T] = []
-    failure: SkillHubError | None = None
-    async with anyio.create_task_group() as group:
-        group.start_soon(report)
-        if stop is not None:
-            group.start_soon(_set_when_cancelled, stop)
-            group.start_soon(_set_when_disconnected, stop)
-        try:
-            outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=stop is None, limiter=threads))
-        except SkillHubError as error:
-            # A task group would wrap the error in an exception group.
-            failure = error
-        group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    return outcome[0]
-
-
-async def _set_when_cancelled(stop: threading.Event) -> None:
+    working = asyncio.ensure_future(anyio.to_thread.run_sync(work, abandon_on_cancel=stop is None, limiter=threads))
+    beside = [asyncio.ensure_future(report())]
+    if stop is not None:
+        beside.append(asyncio.ensure_future(_set_when_disconnected(stop)))
     try:
-        await anyio.sleep_forever()
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        if stop is None:
+            working.cancel()
+        else:
+            stop.set()
+            with anyio.CancelScope(shield=True):
+                await asyncio.gather(working, return_exceptions=True)
+        raise
     finally:
-        stop.set()
+        for task in beside:
+            task.cancel()
 
 
 async def _set_when_disconnected(stop: threading.Event) -> None:
