@@ -26,7 +26,7 @@ from skillhub_mcp.policy.access_tokens import Tokens, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.server.http.auth import AuthOptions, HubTokenVerifier
-from skillhub_mcp.server.http.rate_limit import WrongTokens
+from skillhub_mcp.server.http.rate_limit import TokenBuckets
 from skillhub_mcp.usage import TokenUses, last_uses
 
 pytestmark = pytest.mark.anyio
@@ -224,7 +224,7 @@ def test_no_token_is_written_to_the_log(
 @pytest.fixture
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop the clock, so that no bucket refills."""
-    monkeypatch.setattr("skillhub_mcp.server.http.auth.WrongTokens", partial(WrongTokens, clock=lambda: 0.0))
+    monkeypatch.setattr("skillhub_mcp.server.http.auth.TokenBuckets", partial(TokenBuckets, clock=lambda: 0.0))
 
 
 @pytest.mark.slow

@@ -46,8 +46,6 @@ GRACE_SECONDS = 8
 HEALTH_PATH = "/healthz"
 # How many connections may wait to be accepted.
 _BACKLOG = 2_048
-# A session of the 2025-11-25 protocol ends after half an hour without a request.
-_SESSION_IDLE_SECONDS = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,6 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         middleware=[*rate_limit, Middleware(LenientRequests)],
         stateless_http=options.stateless,
         json_response=options.whole_answers,
-        session_idle_timeout=_SESSION_IDLE_SECONDS,
         host_origin_protection=True,
         allowed_hosts=list(options.allowed_hosts),
         allowed_origins=list(options.allowed_origins),

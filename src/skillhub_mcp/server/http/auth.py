@@ -25,15 +25,16 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import Route
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.errors import PolicyUnreadable, RateLimited
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.sanitize import in_line, shortened
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.http.pages import MCP_PATH
-from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
+from skillhub_mcp.server.http.rate_limit import TokenBuckets, address_of, too_many_requests
 from skillhub_mcp.usage import TokenUses
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _SKILLS_CLAIM, _CATEGORIES_CLAIM, _RUN_CLAIM = "skillhub_skills", "skillhub_categories", "skillhub_may_run"
 _ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
 _MAX_NAME = 128
+_WRONG_TOKENS_A_MINUTE = 60
+_MAX_ACCEPTED = 10_000
 _MAX_TOKEN_CHARACTERS = 16_384
 # Clients compare an issuer letter by letter with what it says of itself, and a URL of pydantic's ends with a slash.
 _AS_WRITTEN = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True))
@@ -84,7 +87,6 @@ class HubTokenVerifier(TokenVerifier):
         self._uses = options.uses
         self._jwt = None if options.jwt is None else _SignedTokens(options.jwt)
         self._issuer = None if options.jwt is None else options.jwt.issuer
-        self._wrong = WrongTokens()
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the bearer of `token`, or None for an unknown one."""
@@ -111,7 +113,7 @@ class HubTokenVerifier(TokenVerifier):
     def get_middleware(self) -> list[Any]:
         """Return FastMCP's middleware, with a limit for wrong tokens in the one that verifies them."""
         _, *rest = super().get_middleware()
-        backend = _Backend(self, self._wrong)
+        backend = _Backend(self)
 
         def refused(_: HTTPConnection, error: AuthenticationError) -> Response:
             return too_many_requests(error.args[0])
@@ -175,25 +177,30 @@ def _algorithm_of(token: str) -> str:
 
 
 class _Backend(BearerAuthBackend):
-    """Verifies a request's token, unless its address has sent too many wrong ones."""
+    """Verifies a request's token, unless its address has sent too many wrong ones.
 
-    def __init__(self, verifier: TokenVerifier, wrong: WrongTokens) -> None:
+    A token that was accepted before is verified all the same, so that a neighbour's guesses lock no one out.
+    """
+
+    def __init__(self, verifier: TokenVerifier) -> None:
         super().__init__(verifier)
-        self._wrong = wrong
+        self._wrong = TokenBuckets(_WRONG_TOKENS_A_MINUTE)
+        self._accepted: LRUCache[str, None] = LRUCache(_MAX_ACCEPTED)
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, AuthenticatedUser] | None:
         token = conn.headers.get("authorization")
         if token is None:
             return None
-        address = address_of(conn.scope)
-        refused = self._wrong.wait(address, token)
-        if refused is not None:
-            raise AuthenticationError(refused)
+        address, digest = address_of(conn.scope), digest_of(token)
+        seconds = self._wrong.wait(address)
+        if seconds and digest not in self._accepted:
+            raise AuthenticationError(RateLimited("wrong tokens", per_minute=_WRONG_TOKENS_A_MINUTE, seconds=seconds))
         found: tuple[AuthCredentials, AuthenticatedUser] | None = await super().authenticate(conn)
         if found is None:
-            self._wrong.record_wrong(address, token)
+            self._accepted.pop(digest)
+            self._wrong.take(address)
         else:
-            self._wrong.record_accepted(token)
+            self._accepted.put(digest, None)
         return found
 
 

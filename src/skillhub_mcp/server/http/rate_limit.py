@@ -1,4 +1,4 @@
-"""Limits on what one client may send over HTTP: requests per minute, and wrong tokens per minute."""
+"""Limits on what one client may send over HTTP in a minute."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import RateLimited
-from skillhub_mcp.policy.access_tokens import digest_of
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 from skillhub_mcp.server.http.pages import METRICS_PATH, READY_PATH
 
-_WRONG_TOKENS_A_MINUTE = 60
-
 _MAX_CLIENTS = 10_000
-_MAX_TOKENS = 10_000
 _MAX_ADDRESS = 64
 _SECONDS = 60.0
 
@@ -52,33 +48,6 @@ class TokenBuckets:
 
     def _seconds(self, level: float) -> int:
         return 0 if level >= 1 else math.ceil((1 - level) * _SECONDS / self.per_minute)
-
-
-class WrongTokens:
-    """The limit for wrong tokens: an address that sent too many has to wait before another one is verified.
-
-    A token that was accepted before is verified all the same, so that a neighbour's guesses lock no one out.
-    """
-
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._buckets = TokenBuckets(_WRONG_TOKENS_A_MINUTE, clock=clock)
-        self._accepted: LRUCache[str, None] = LRUCache(_MAX_TOKENS)
-
-    def wait(self, address: str, token: str) -> RateLimited | None:
-        """Return the error if `token` is not verified now, or None."""
-        seconds = self._buckets.wait(address)
-        if not seconds or digest_of(token) in self._accepted:
-            return None
-        return RateLimited("wrong tokens", per_minute=self._buckets.per_minute, seconds=seconds)
-
-    def record_accepted(self, token: str) -> None:
-        """Record that `token` was accepted."""
-        self._accepted.put(digest_of(token), None)
-
-    def record_wrong(self, address: str, token: str) -> None:
-        """Record that `token` is unknown, or no longer valid."""
-        self._accepted.pop(digest_of(token))
-        self._buckets.take(address)
 
 
 class RateLimit:

@@ -137,16 +137,14 @@ class Introduction(Middleware):
         with anyio.move_on_after(timeout):
             try:
                 # The thread has this request's context, so the hub knows the caller there.
-                return await anyio.to_thread.run_sync(self._text, opening, abandon_on_cancel=True)
+                text = await anyio.to_thread.run_sync(self._lists, _left(_MAX_BYTES, opening), abandon_on_cancel=True)
+                return _joined(opening, text)
             except SkillHubError as error:
                 # The tools report the same error when called; a client can connect nevertheless.
                 log.warning("The instructions name no skills: %s", error.message)
                 return opening
         log.debug("The instructions name no skills: they are still being read")
         return opening
-
-    def _text(self, opening: str) -> str:
-        return _joined(opening, self._lists(_left(_MAX_BYTES, opening)))
 
     @property
     def _promises_a_list(self) -> bool:
@@ -159,7 +157,8 @@ class Introduction(Middleware):
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
             names = [self._shown(entry) for entry in self._hub.catalogue()]
-            named = self._name_list(names, max_bytes // 2 if entries else max_bytes).text
+            budget = Budget(max_bytes=max_bytes // 2 if entries else max_bytes)
+            named = fit(names, budget, _available, search_tool=self._search_tool).text
             return _joined(named, _context_list(entries.values(), _left(max_bytes, named)).text)
         if "core" not in self._options.tools:
             return _context_list(entries.values(), max_bytes).text
@@ -187,10 +186,6 @@ class Introduction(Middleware):
             names_only=self._options.card == "names",
             awaiting=len(offered) - len(skills),
         )
-
-    def _name_list(self, entries: Sequence[CatalogueEntry], max_bytes: int) -> Rendered:
-        """Return the list of the Skill tool: every skill that a model may choose, by name."""
-        return fit(entries, Budget(max_bytes=max_bytes), _available, search_tool=self._search_tool)
 
     def _context_entries(self) -> dict[str, CatalogueEntry]:
         """Return the entries of the agent-context tools' catalogue, by directory."""

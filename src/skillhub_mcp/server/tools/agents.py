@@ -103,13 +103,12 @@ class AgentsTools:
         # An unknown session is refused before this one changes.
         before = self._earlier(resume) if saved_state is None else _parse_state(saved_state)
         resolver = self._agents().current() if cwd is None else self._enter(cwd)
-        shown = self._shown(resolver, before) if saved_state is None else before
         if saved_state is not None and not self.with_paths:
             # The client saved paths from the project's root.
             root = resolver.project.root
             before = _converted(before, root, lambda path: os.path.normpath(os.path.join(root, path)))
         changed = self._shown_files(resolver, resolver.take_up(before))
-        text = resume_reminder(shown, self._shown_state(resolver), changed)
+        text = resume_reminder(self._shown(resolver, before), self._shown_state(resolver), changed)
         return self._with_resume_handle(ToolResult(content=text or _NO_CHANGE))
 
     def agents_read(
