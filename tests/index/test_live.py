@@ -302,7 +302,7 @@ def test_a_database_below_a_file_is_built_in_memory(tmp_path: Path, skills_dir: 
     live = live_view(tmp_path / "file" / "skills.lancedb", skills_dir)
     problem = live.sync().problem
     assert problem is not None
-    assert "is a file, not a directory" in problem.message
+    assert "cannot be written: Not a directory" in problem.message
     assert found(live, "walruses") == ["one"]
 
 

@@ -57,11 +57,6 @@ def damaged(error: Exception) -> IndexDamaged:
     """Return the IndexDamaged for an error of LanceDB or of the file system."""
     if isinstance(error, IndexDamaged):
         return error
-    if isinstance(error, FileExistsError | NotADirectoryError) and isinstance(error.filename, str):
-        path = error.filename
-        while path and not os.path.lexists(path):
-            path = os.path.dirname(path)
-        return IndexDamaged(f"{path} is a file, not a directory")
     found = _OS_ERROR.search(str(error))
     number = int(found[1]) if found else getattr(error, "errno", None)
     if number in _NO_ROOM:

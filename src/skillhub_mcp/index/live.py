@@ -21,13 +21,13 @@ from skillhub_mcp.index.lance import IN_MEMORY, NoRoom
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import row_of
-from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource, not_built_yet
+from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncDepth, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class LiveView(ViewSource):
         beside: Scan | None = None
         if self._background:
             self.start()
-            if fresh and self._syncing.locked():
+            if fresh and self._options.automatic:
                 # The thread may be writing rows for seconds, or waiting for another process that does.
                 memory = {} if self._scan is None else self._scan.memory
                 roots = self._chosen_since() or self.roots
@@ -116,9 +116,10 @@ class LiveView(ViewSource):
                     if self._next_roots is not None and self._view is not None:
                         # A search waits for the index of these roots.
                         self._view = replace(self._view, index=None, problem=None)
-                    self._want(None)
+                    if beside.changed or self._next_roots is not None:
+                        self._want(None)
                 else:
-                    self._refresh(now=fresh)
+                    self._refresh()
                 self._condition.wait_for(lambda: self._closed or self._view or self._failure, FIRST_ANSWER_SECONDS)
         else:
             with self._syncing:
@@ -137,11 +138,11 @@ class LiveView(ViewSource):
             with self._condition:
                 self._refresh()
                 self._condition.wait_for(self._is_settled, FIRST_ANSWER_SECONDS)
-        elif self._view is None or not self._view.is_settled:
+        elif not self._is_settled():
             self._look(SyncDepth.CHANGES, waiting=True)
         view = self._required()
         if view.index is None:
-            raise view.problem or not_built_yet(self.progress)
+            raise view.problem or self._not_built_yet()
         return view, view.index
 
     def sync(
@@ -151,7 +152,9 @@ class LiveView(ViewSource):
         return self._required()
 
     def _is_settled(self) -> bool:
-        return self._closed or (self._failure is not None if self._view is None else self._view.is_settled)
+        """Whether a search would answer, or fail, at once."""
+        view = self._view
+        return self._closed or self._failure is not None if view is None else bool(view.index or view.problem)
 
     def _discard(self, failed: SearchIndex) -> None:
         with self._condition:
@@ -162,16 +165,16 @@ class LiveView(ViewSource):
             (self._spare or self.writer).mark_damaged(failed.published)
             self._want(None)
 
-    def _refresh(self, *, now: bool = False) -> None:
+    def _refresh(self) -> None:
         """Have the files looked at if the last look is too old, and wait for it if that is cheap. Holds the condition.
 
         A healthy watcher has requested a sync if anything changed; then looking is for what no file system reports.
         """
         factor = _WATCHED_IDLE_FACTOR if self._watcher.healthy else _IDLE_FACTOR
         age, looks = time.monotonic() - self._looked_at, self._looks
-        if now or (looks and age >= max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor)):
+        if looks and age >= max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor):
             self._want(None)
-            if now or self._scan_seconds < _CHEAP_SCAN_SECONDS:
+            if self._scan_seconds < _CHEAP_SCAN_SECONDS:
                 self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
 
     def _request(self, paths: Collection[str] | None) -> None:
@@ -314,8 +317,8 @@ class LiveView(ViewSource):
                 self._show(seen)
             self._condition.notify_all()
         try:
-            if depth is SyncDepth.REBUILD:
-                _refuse_unavailable(seen.snapshot)
+            if depth is SyncDepth.REBUILD and seen.snapshot.report.unavailable:
+                raise _rows_would_be_lost(seen.snapshot.report.unavailable[0])
             reason = "requested" if depth is not SyncDepth.CHANGES else self._reason(seen)
             if reason is None:
                 self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
@@ -471,10 +474,9 @@ def _admitted(seen: Scan, admission: Admission) -> Snapshot:
     )
 
 
-def _refuse_unavailable(snapshot: Snapshot) -> None:
-    """Raise IndexUnavailable if rows cannot be written again, since the files that they were read from are away."""
-    for root in snapshot.report.unavailable:
-        raise IndexUnavailable(
-            f"The index is not rebuilt: {root.path} {root.reason}, and the rows of its skills would be lost",
-            hint=f"mount or restore it, or run skillhub index --forget {root.path} first if they are gone for good",
-        )
+def _rows_would_be_lost(root: UnavailableRoot) -> IndexUnavailable:
+    """Return the error of a rebuild without the files from which the rows of a root were read."""
+    return IndexUnavailable(
+        f"The index is not rebuilt: {root.path} {root.reason}, and the rows of its skills would be lost",
+        hint=f"mount or restore it, or run skillhub index --forget {root.path} first if they are gone for good",
+    )

@@ -9,11 +9,13 @@ import contextlib
 import json
 import logging
 import math
+import operator
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import private_mode
@@ -38,21 +40,17 @@ class Statistics:
     words: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Statistics) -> Statistics:
-        if not self.skills:
-            return other
-        return Statistics(
-            self.skills + other.skills,
-            [own + more for own, more in zip(self.lengths, other.lengths, strict=True)],
-            dict(Counter(self.terms) + Counter(other.terms)),
-            dict(Counter(self.words) + Counter(other.words)),
-        )
+        return self._merged(other, operator.add) if self.skills else other
 
     def __sub__(self, other: Statistics) -> Statistics:
+        return self._merged(other, operator.sub)
+
+    def _merged(self, other: Statistics, merge: Callable[[Any, Any], Any]) -> Statistics:
         return Statistics(
-            self.skills - other.skills,
-            [own - less for own, less in zip(self.lengths, other.lengths, strict=True)],
-            dict(Counter(self.terms) - Counter(other.terms)),
-            dict(Counter(self.words) - Counter(other.words)),
+            merge(self.skills, other.skills),
+            list(map(merge, self.lengths, other.lengths)),
+            dict(merge(Counter(self.terms), Counter(other.terms))),
+            dict(merge(Counter(self.words), Counter(other.words))),
         )
 
     @cached_property

@@ -33,11 +33,6 @@ class View:
     report: SyncReport | None = None
     problem: IndexUnavailable | None = None
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether a search would answer, or fail, at once."""
-        return self.index is not None or self.problem is not None
-
 
 class ViewSource(ABC):
     """Provides immutable views; a caller takes one and uses it for its whole answer. Safe to use from several threads.
@@ -118,8 +113,14 @@ class ViewSource(ABC):
 
     def _required(self) -> View:
         if self._view is None:
-            raise self._failure or not_built_yet(self.progress)
+            raise self._failure or self._not_built_yet()
         return self._view
+
+    def _not_built_yet(self) -> IndexUnavailable:
+        """Return the error of a caller that has waited too long for the first index."""
+        step = self.progress.latest
+        how_far = f" ({step.name}, {step.done:,} of {step.total:,})" if step is not None and step.total else ""
+        return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")
 
     def _announce(self, skills: Sequence[Skill], before: Sequence[Skill] | None) -> None:
         """Report the skills after a look for changes; `before` are those of the last look, None for the first."""
@@ -127,10 +128,3 @@ class ViewSource(ABC):
             self._observer.start(LibraryEvent(skills=len(skills)))()
         for listener in self._listeners:
             listener(before is not None and before != skills)
-
-
-def not_built_yet(progress: IndexProgress) -> IndexUnavailable:
-    """Return the error of a caller that has waited too long for the first index."""
-    step = progress.latest
-    how_far = f" ({step.name}, {step.done:,} of {step.total:,})" if step is not None and step.total else ""
-    return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")

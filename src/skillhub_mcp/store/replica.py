@@ -36,7 +36,7 @@ from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_fro
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.table import TableVersion
-from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource, not_built_yet
+from skillhub_mcp.index.views import FIRST_ANSWER_SECONDS, View, ViewSource
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.model import Skill
@@ -254,7 +254,7 @@ class Replica(ViewSource):
             self._poll(check=True)
             view = self._required()
         if view.index is None or view.index is instead_of:
-            raise self._failure or not_built_yet(self.progress)
+            raise self._failure or self._not_built_yet()
         return view, view.index
 
     def sync(
