@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from skillhub_mcp.errors import (
     SkillHubError,
     StorageUnavailable,
 )
-from skillhub_mcp.store.publish import PublishOptions, contents_of, publications, publish, roll_back
-from skillhub_mcp.store.tables import Target
+from skillhub_mcp.skills.files.content import read_whole
+from skillhub_mcp.store.publish import PublishOptions, publish, roll_back
+from skillhub_mcp.store.tables import Target, publications
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there, and modes say nothing")
 
@@ -212,23 +213,19 @@ def test_a_locked_skill_that_changes_before_the_copy_is_left_out(
     lock(pdf)
     lock(skills_dir / "sql")
 
-    def contents(directory: str, **named: Any) -> Iterator[object]:
-        if directory != str(pdf):
-            yield from contents_of(directory, **named)
-            return
-        if moment == "while it is copied":
-            change(pdf)
-        for number, one in enumerate(contents_of(directory, **named)):
-            if number == 1 and moment == "between two of its files":
-                change(pdf)
-            yield one
+    reads = iter(["while it is copied", "between two of its files"])
 
-    monkeypatch.setattr("skillhub_mcp.store.publish.contents_of", contents)
-    with Library({**library.environment, "SKILLHUB_FROZEN": "1"}).read() as read:
-        assert [skill.key for skill in read.skills] == THREE
+    def read(directory: str, *args: Any, **named: Any) -> bytes:
+        if directory == str(pdf) and next(reads, "") == moment:
+            change(pdf)
+        return read_whole(directory, *args, **named)
+
+    monkeypatch.setattr("skillhub_mcp.store.publish.read_whole", read)
+    with Library({**library.environment, "SKILLHUB_FROZEN": "1"}).read() as frozen:
+        assert [skill.key for skill in frozen.skills] == THREE
         if moment == "before the copy":
             change(pdf)
-        report = publish(read, directory, PublishOptions())
+        report = publish(frozen, directory, PublishOptions())
     assert [(one.skill, one.reason) for one in report.left_out if not one.path] == [("pdf", "is not as it was locked")]
     assert found_at(directory).keys == ["hub/sql", "hub/team/git"]
     assert not {b"secret", b"shared TEXT"} & {row["content"] for row in rows_of(directory, "files")}

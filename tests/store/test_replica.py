@@ -23,9 +23,9 @@ from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.server.http.pages import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.store.publish import publications, roll_back
+from skillhub_mcp.store.publish import roll_back
 from skillhub_mcp.store.replica import Mirror, PublicationHealth
-from skillhub_mcp.store.tables import Target
+from skillhub_mcp.store.tables import Target, publications
 
 
 def health(hub: SkillHub) -> PublicationHealth:

@@ -17,8 +17,8 @@ from tests.conftest import SkillWriter
 from tests.store.publications import Library, found_at
 
 from skillhub_mcp.errors import PublicationBusy
-from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
-from skillhub_mcp.store.tables import PublicationTables, Target
+from skillhub_mcp.store.publish import PublishOptions, publish, roll_back
+from skillhub_mcp.store.tables import PublicationTables, Target, publications
 
 # Kills at random moments, in a directory and in a bucket.
 KILLS = int(os.environ.get("SKILLHUB_KILLS", "1"))

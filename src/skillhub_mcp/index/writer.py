@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from skillhub_mcp._util.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.embedders.base import Embedder
@@ -89,19 +89,6 @@ class SyncDepth(Enum):
     CHANGES = "changes"
     VERIFY = "verify"
     REBUILD = "rebuild"
-
-
-class _Order(NamedTuple):
-    """What a sync is to write, and why. See `IndexWriter.sync`."""
-
-    roots: Sequence[SkillRoot]
-    scan: Scan
-    reason: str
-    depth: SyncDepth
-
-    @property
-    def rebuild(self) -> bool:
-        return self.depth is SyncDepth.REBUILD
 
 
 class IndexWriter:
@@ -219,7 +206,19 @@ class IndexWriter:
         """
         with self._writing():
             log.info("Indexing %s: %s", self.db_path, reason)
-            return self._sync(_Order(roots, scan, reason, depth), self.state())
+            state, base, rebuild = self.state(), None, depth is SyncDepth.REBUILD
+            if state is not None and self.store(state.table).exists:
+                try:
+                    base = self.open_table(state)
+                    if not rebuild or state.roots.keys() - {root.path for root in roots}:
+                        return self._update(roots, scan, reason, depth, state, base)
+                except NoRoom:
+                    raise
+                except IndexDamaged as error:
+                    self._check_cancelled()
+                    log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
+                    reason = reason if rebuild else "it is damaged"
+            return self._rebuild(roots, scan, reason, depth, base)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -267,33 +266,26 @@ class IndexWriter:
         lock = FileLock(os.path.join(self._files.directory, name), mode=mode)
         return lock.acquire(timeout=timeout, poll_interval=_POLL_SECONDS, cancel_check=self.cancelled.is_set)
 
-    def _sync(self, order: _Order, state: IndexState | None) -> SyncReport | None:
-        base = None
-        if state is not None and self.store(state.table).exists:
-            try:
-                base = self.open_table(state)
-                if not order.rebuild or state.roots.keys() - {root.path for root in order.roots}:
-                    return self._update(order, state, base)
-            except NoRoom:
-                raise
-            except IndexDamaged as error:
-                self._check_cancelled()
-                log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
-                order = order if order.rebuild else order._replace(reason="it is damaged")
-        return self._rebuild(order, base)
-
-    def _update(self, order: _Order, state: IndexState, base: TableVersion) -> SyncReport | None:
+    def _update(
+        self,
+        roots: Sequence[SkillRoot],
+        scan: Scan,
+        reason: str,
+        depth: SyncDepth,
+        state: IndexState,
+        base: TableVersion,
+    ) -> SyncReport | None:
         """Write the differences from the committed version beside the rows of other roots."""
-        next_roots = _next_roots(order.roots, order.scan.memory, state)
+        rebuild, next_roots = depth is SyncDepth.REBUILD, _next_roots(roots, scan.memory, state)
         stored = {key: skill.stamp.content_hash for key, skill in state.rows.items()}
-        if order.depth is SyncDepth.VERIFY:
+        if depth is SyncDepth.VERIFY:
             stored = base.hashes()
-        present = _by_key(order.scan, next_roots)
+        present = _by_key(scan, next_roots)
         written = {
-            key: skill for key, skill in present.items() if order.rebuild or stored.get(key) != skill.stamp.content_hash
+            key: skill for key, skill in present.items() if rebuild or stored.get(key) != skill.stamp.content_hash
         }
         removed = stored.keys() - replace(state, roots=next_roots).rows.keys()
-        batches = self._batches(written, None if order.rebuild else base)
+        batches = self._batches(written, None if rebuild else base)
         version = base
         if written or removed:
             version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=removed)
@@ -306,20 +298,22 @@ class IndexWriter:
         self._commit(state.table, version, next_roots, batches, state)
         if not (written or removed) and state.roots.keys() == next_roots.keys():
             return None
-        return SyncReport(order.reason, len(written), len(removed), order.rebuild, batches.failure)
+        return SyncReport(reason, len(written), len(removed), rebuild, batches.failure)
 
-    def _rebuild(self, order: _Order, base: TableVersion | None) -> SyncReport:
+    def _rebuild(
+        self, roots: Sequence[SkillRoot], scan: Scan, reason: str, depth: SyncDepth, base: TableVersion | None
+    ) -> SyncReport:
         """Write a new table with the rows of these roots. Servers that have others write theirs again."""
-        next_roots = _next_roots(order.roots, order.scan.memory, None)
-        written = _by_key(order.scan, next_roots)
-        batches = self._batches(written, None if order.rebuild else base)
+        next_roots = _next_roots(roots, scan.memory, None)
+        written = _by_key(scan, next_roots)
+        batches = self._batches(written, None if depth is SyncDepth.REBUILD else base)
         store, schema = self.store(self._files.table), table_schema(batches.dimension)
         if base is None:
-            # There may be something that cannot be overwritten.
+            # What is there cannot be read, and perhaps not be overwritten.
             store.discard()
         version = store.rebuild(batches.pieces, schema)
         self._commit(store.name, version, next_roots, batches, None)
-        return SyncReport(order.reason, len(written), 0, True, batches.failure)
+        return SyncReport(reason, len(written), 0, True, batches.failure)
 
     def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None) -> RowBatches:
         """Return the rows of skills, with the vectors that `known` has of the same texts."""

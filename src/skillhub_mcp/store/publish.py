@@ -41,7 +41,6 @@ from skillhub_mcp.skills.scanner import CachedSkillFile
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.tables import (
     FILES,
-    PUBLICATIONS,
     SKILLS,
     Publication,
     PublicationTables,
@@ -50,6 +49,7 @@ from skillhub_mcp.store.tables import (
     StoredObject,
     Target,
     digest_of,
+    publications,
 )
 
 log = logging.getLogger(__name__)
@@ -179,15 +179,6 @@ def roll_back(target: Target, number: int, *, dry_run: bool = False) -> Publicat
     return repeated
 
 
-def publications(target: Target) -> list[Publication]:
-    """Return the publications that are kept at a target, the newest first. Raises PublicationMissing for none."""
-    # Listed first, because a storage that refuses gives a better reason than LanceDB.
-    kept = PublicationTables(target).all() if target.list(f"{PUBLICATIONS}.lance") else []
-    if not kept:
-        raise PublicationMissing(target.name)
-    return kept
-
-
 class _Publication:
     """The steps of one publication."""
 
@@ -268,21 +259,15 @@ class _Publication:
         return rows
 
     def _files_of(self, skill: SkillToStore) -> dict[StoredFile, bytes] | None:
-        files: dict[StoredFile, bytes] = {}
-        directory, dotfiles = skill.skill.directory, self._options.dotfiles
+        """Return the files of a skill with their bytes, None for a skill that is left out."""
         try:
             with self._library.as_locked(skill.skill):
-                for found in contents_of(directory, name=skill.key, dotfiles=dotfiles):
-                    if isinstance(found, NotPublished):
-                        self._left_out.append(found)
-                        if is_skill_file(found.path):
-                            return None
-                    else:
-                        files[found[0]] = found[1]
+                files, left_out = contents_of(skill.skill.directory, name=skill.key, dotfiles=self._options.dotfiles)
         except (SkillChanged, LockUnreadable):
             self._left_out.append(NotPublished(skill.skill.name, "", NOT_AS_LOCKED))
             return None
-        return files
+        self._left_out += left_out
+        return None if any(is_skill_file(one.path) for one in left_out) else files
 
     def _report(self, rows: Sequence[_Row], known: Mapping[str, PublishedRow]) -> PublishReport:
         files = [file for row in rows for file in row.files]
@@ -457,26 +442,29 @@ def _reason(skill: Skill, policy: Policy) -> str | None:
     return None if policy.is_as_locked(skill) else NOT_AS_LOCKED
 
 
-def contents_of(directory: str, *, name: str, dotfiles: bool) -> Iterator[tuple[StoredFile, bytes] | NotPublished]:
-    """Yield the files of the skill in `directory` with their bytes, and those that are left out."""
-    files, left = 0, _MOST_BYTES
+def contents_of(directory: str, *, name: str, dotfiles: bool) -> tuple[dict[StoredFile, bytes], list[NotPublished]]:
+    """Return the files of the skill in `directory` with their bytes, and those that are left out."""
+    files: dict[StoredFile, bytes] = {}
+    left_out: list[NotPublished] = []
+    left = _MOST_BYTES
     for place, directories, names in os.walk(directory):
         directories[:] = sorted(
             one for one in directories if one not in _NOT_LISTED and (dotfiles or not one.startswith("."))
         )
         for file in (os.path.join(place, one) for one in sorted(names)):
             path = os.path.relpath(file, directory).replace(os.sep, "/")
-            if files == _MOST_FILES:
-                yield NotPublished(name, path, f"is beyond {_MOST_FILES:,} files")
+            if len(files) == _MOST_FILES:
+                left_out.append(NotPublished(name, path, f"is beyond {_MOST_FILES:,} files"))
                 continue
             try:
                 most = min(_MOST_FILE_BYTES, left)
                 content = read_whole(directory, path, skill=name, max_bytes=most, serve_dotfiles=dotfiles)
-                mode = os.stat(file).st_mode
+                executable = bool(os.stat(file).st_mode & stat.S_IXUSR)
             except (PathNotAllowed, SkillFileNotFound) as error:
-                yield NotPublished(name, path, error.reason)
+                left_out.append(NotPublished(name, path, error.reason))
             except OSError as error:
-                yield NotPublished(name, path, f"cannot be read ({error.strerror})")
+                left_out.append(NotPublished(name, path, f"cannot be read ({error.strerror})"))
             else:
-                files, left = files + 1, left - len(content)
-                yield StoredFile(path, digest_of([content]), len(content), bool(mode & stat.S_IXUSR)), content
+                left -= len(content)
+                files[StoredFile(path, digest_of([content]), len(content), executable)] = content
+    return files, left_out

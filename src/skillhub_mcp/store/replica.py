@@ -29,7 +29,7 @@ from skillhub_mcp.errors import (
     StorageUnavailable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, Observer, PublicationEvent, observe
-from skillhub_mcp.index.lance import IndexDamaged, damaged, is_in
+from skillhub_mcp.index.lance import IndexDamaged, is_in
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_from_json
@@ -49,12 +49,12 @@ from skillhub_mcp.store.tables import (
     PUBLICATIONS,
     SKILLS,
     Publication,
-    PublicationTables,
     PublishedRow,
     StoredFile,
     StoredObject,
     Target,
     digest_of,
+    publications,
     published_rows,
 )
 
@@ -123,11 +123,9 @@ class Mirror:
                     condition = is_in("sha256", sorted({file.sha256 for file in row.files}))
                     read = table.read(["sha256", "content"], condition).to_pylist()
                     self._copy(path, {one["sha256"]: one["content"] for one in read}, row.files)
-            except IndexDamaged as error:
+            except (IndexDamaged, OSError) as error:
                 log.warning("The files of %r cannot be read from the mirror: %s", skill.name, error)
-                raise SkillFilesUnavailable(skill.name, "the mirror is damaged") from error
-            except OSError as error:
-                raise SkillFilesUnavailable(skill.name, f"the mirror: {error.strerror or error}") from error
+                raise SkillFilesUnavailable(skill.name, "the mirror cannot be used") from error
         return path
 
     def _copy(self, path: str, contents: Mapping[str, bytes], files: Sequence[StoredFile]) -> None:
@@ -321,7 +319,9 @@ class Replica(ViewSource):
                 problem = error.message.replace(self._target.name, "the storage")
                 hint = (error.hint or "").replace(self._target.name, "TARGET")
             except (IndexDamaged, OSError) as error:
-                problem = f"the mirror cannot be used: {damaged(error)}"
+                # Its path is not for callers either.
+                log.info("The mirror cannot be used: %s", error)
+                problem = "the mirror cannot be used"
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Polling for another publication failed unexpectedly; the last one stays in use")
                 problem = "the server's log says why"
@@ -335,9 +335,7 @@ class Replica(ViewSource):
         served = self._served
         if seen == self._seen and served is not None and not check:
             return False
-        newest = PublicationTables(self._target).newest() if seen else None
-        if newest is None:
-            raise PublicationMissing(self._target.name)
+        newest = publications(self._target)[0]
         self._mirror.fetch(self._target, newest, lambda *counts: self.progress.report("fetching", *counts))
         changed = served is None or served.publication.created_at != newest.created_at
         if changed or check:

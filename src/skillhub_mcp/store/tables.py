@@ -25,6 +25,7 @@ from skillhub_mcp.errors import (
     InvalidSetting,
     PublicationBusy,
     PublicationDamaged,
+    PublicationMissing,
     StorageRefused,
     StorageUnavailable,
 )
@@ -295,24 +296,18 @@ class PublicationTables:
 
     # publications
 
-    def all(self, condition: str = "true") -> list[Publication]:
+    def all(self) -> list[Publication]:
         """Return the publications that are kept, the newest first.
 
         Raises PublicationDamaged for one that a newer SkillHub wrote.
         """
         with self._errors(PUBLICATIONS):
-            rows = self._rows(PUBLICATIONS, [*PLAIN, "details"], condition)[1]
+            rows = self._rows(PUBLICATIONS, [*PLAIN, "details"])[1]
             found = sorted(map(Publication.from_row, rows), key=lambda one: -one.number)
         if found and found[0].is_newer:
             part = f"publication {found[0].number}"
             raise PublicationDamaged(self._target.name, part, "was written by a newer SkillHub", hint="update skillhub")
         return found
-
-    def newest(self) -> Publication | None:
-        """Return the publication that counts, None if there is none."""
-        # The rows are large, and only one is needed.
-        numbers = [row["number"] for row in self._rows(PUBLICATIONS, ["number"])[1]]
-        return next(iter(self.all(f"number = {max(numbers)}")), None) if numbers else None
 
     def commit(
         self, publication: Publication, *, emptied: bool = False, dropped: Collection[int] = frozenset()
@@ -411,14 +406,14 @@ class PublicationTables:
                 run(table.delete(is_in("sha256", some)))
             run(table.optimize(cleanup_older_than=older_than))
 
-    def _rows(self, name: str, columns: list[str], condition: str = "true") -> tuple[int, list[dict[str, Any]]]:
+    def _rows(self, name: str, columns: list[str]) -> tuple[int, list[dict[str, Any]]]:
         """Return the newest version of a table and some columns of its rows; version 0 if there is no table."""
 
         async def read() -> tuple[int, list[dict[str, Any]]]:
             table = await self._table(name)
             if table is None:
                 return 0, []
-            found = await table.query().where(condition).select(columns).to_arrow()
+            found = await table.query().select(columns).to_arrow()
             return await table.version(), found.to_pylist()
 
         with self._errors(name):
@@ -455,6 +450,15 @@ class PublicationTables:
             raise PublicationDamaged(name, f"the table {part!r}", f"cannot be used: {error}") from error
         except (ValueError, LookupError, TypeError) as error:
             raise PublicationDamaged(name, f"the table {part!r}", f"has something else in it: {error}") from error
+
+
+def publications(target: Target) -> list[Publication]:
+    """Return the publications that are kept at a target, the newest first. Raises PublicationMissing for none."""
+    # Listed first, because a storage that refuses gives a better reason than LanceDB.
+    kept = PublicationTables(target).all() if target.list(f"{PUBLICATIONS}.lance") else []
+    if not kept:
+        raise PublicationMissing(target.name)
+    return kept
 
 
 def published_rows(table: TableVersion) -> dict[str, PublishedRow]:

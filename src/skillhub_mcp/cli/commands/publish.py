@@ -16,8 +16,8 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, first_lines, print_json
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back
-from skillhub_mcp.store.tables import Publication, Target, lies_in, open_target, unfit_reason
+from skillhub_mcp.store.publish import PublishOptions, PublishReport, publish, roll_back
+from skillhub_mcp.store.tables import Publication, Target, lies_in, open_target, publications, unfit_reason
 
 _SHOWN = 20
 
