@@ -39,7 +39,6 @@ _IDLE_FACTOR, _WATCHED_IDLE_FACTOR = 10, 100
 # How long a search waits for missing vectors if no thread would bring them later.
 _EMBEDDING_SECONDS = 10.0
 _EMBEDDING_REST_SECONDS = 2.0
-_UNEXPECTED_REST_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class LiveView(ViewSource):
         self._wanted: set[str] | None = None
         # Roots that were chosen after the present sync began.
         self._next_roots: tuple[SkillRoot, ...] | None = None
-        self._watcher = RootWatcher(roots, self._request)
+        self._watcher = RootWatcher(roots, self._want)
 
     # What callers ask
 
@@ -103,11 +102,11 @@ class LiveView(ViewSource):
         if not self._options.automatic and self.writer.state() is None:
             raise self._no_index("there is no index yet")
         beside: Scan | None = None
+        memory: ScanCache = {} if self._scan is None else self._scan.memory
         if self._background:
             self.start()
             if fresh and self._options.automatic:
                 # The thread may be writing rows for seconds, or waiting for another process that does.
-                memory = {} if self._scan is None else self._scan.memory
                 roots = self._chosen_since() or self.roots
                 beside = scan(self._options.judge(roots), memory=memory, keep_absent=True)
             with self._condition:
@@ -116,7 +115,7 @@ class LiveView(ViewSource):
                     if self._next_roots is not None and self._view is not None:
                         # A search waits for the index of these roots.
                         self._view = replace(self._view, index=None, problem=None)
-                    if beside.changed or self._next_roots is not None:
+                    if beside.memory is not memory or self._next_roots is not None:
                         self._want(None)
                 else:
                     self._refresh()
@@ -177,14 +176,11 @@ class LiveView(ViewSource):
             if self._scan_seconds < _CHEAP_SCAN_SECONDS:
                 self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
 
-    def _request(self, paths: Collection[str] | None) -> None:
-        with self._condition:
-            self._want(paths)
-
     def _want(self, paths: Collection[str] | None) -> None:
-        """Have the thread look at these paths; None for everything. Holds the condition."""
-        self._wanted = None if paths is None or self._wanted is None else self._wanted.union(paths)
-        self._condition.notify_all()
+        """Have the thread look at these paths; None for everything."""
+        with self._condition:
+            self._wanted = None if paths is None or self._wanted is None else self._wanted.union(paths)
+            self._condition.notify_all()
 
     # The threads
 
@@ -224,16 +220,16 @@ class LiveView(ViewSource):
                 )
                 if self._closed:
                     return
-            rest = _EMBEDDING_REST_SECONDS
             try:
                 if self._embed().rows:
-                    self._request(())
+                    self._want(())
             except Exception:  # the top of a thread: it is logged, and text search goes on
-                log.exception("Embedding failed unexpectedly; skills without vectors are found by text")
-                rest = _UNEXPECTED_REST_SECONDS
-            self.progress.finish()
+                log.exception("Embedding failed unexpectedly; until a restart, text alone finds skills without vectors")
+                return
+            finally:
+                self.progress.finish()
             with self._condition:
-                rest = max(rest, self.writer.embedding_pause or 0.0)
+                rest = max(_EMBEDDING_REST_SECONDS, self.writer.embedding_pause or 0.0)
                 self._condition.wait_for(lambda: self._closed, rest)
 
     def _poll_seconds(self) -> float | None:
@@ -260,7 +256,7 @@ class LiveView(ViewSource):
             if self._view is not None:
                 # A search waits for the index of these roots.
                 self._view = replace(self._view, index=None, problem=None)
-            self._watcher.use_roots(roots)
+            self._watcher.roots = roots
         return True
 
     def _fail(self) -> None:
@@ -268,10 +264,7 @@ class LiveView(ViewSource):
         with self._condition:
             if self._view is not None and self._view.index is None:
                 self._view = replace(self._view, problem=self._failure)
-            self._looks += 1
-            self._looked_at = time.monotonic()
-            self._condition.notify_all()
-        self.progress.finish()
+            self._record_look(whole=True)
 
     # One sync
 
@@ -300,10 +293,13 @@ class LiveView(ViewSource):
             if self._next_roots is None:
                 self._view = view
             self._failure = None
-            self._looks += 1
-            if whole:
-                self._looked_at = time.monotonic()
-            self._condition.notify_all()
+            self._record_look(whole=whole)
+
+    def _record_look(self, *, whole: bool) -> None:
+        self._looks += 1
+        if whole:
+            self._looked_at = time.monotonic()
+        self._condition.notify_all()
         self.progress.finish()
 
     def _synced(self, depth: SyncDepth, *, only: Sequence[str] | None, requested: bool) -> View:

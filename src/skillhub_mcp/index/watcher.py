@@ -32,7 +32,8 @@ class RootWatcher:
     """
 
     def __init__(self, roots: tuple[SkillRoot, ...], on_change: Callable[[Collection[str] | None], None]) -> None:
-        self._roots = roots
+        # Watched from the next `start` on.
+        self.roots = roots
         self._on_change = on_change
         self._starting = threading.Lock()
         self._closed = False
@@ -41,10 +42,6 @@ class RootWatcher:
         self._watched: dict[str, _Place] = {}
         self._refused: str | None = None
         self.healthy = False
-
-    def use_roots(self, roots: tuple[SkillRoot, ...]) -> None:
-        """Watch other roots from the next `start` on."""
-        self._roots = roots
 
     def start(self) -> bool:
         """Start watching the roots that exist. Return False if exactly those are already watched."""
@@ -83,7 +80,7 @@ class RootWatcher:
     def _existing_roots(self) -> dict[str, _Place]:
         """Return the place of each root that exists: a recreated directory is another one."""
         existing: dict[str, _Place] = {}
-        for root in map(located, self._roots):
+        for root in map(located, self.roots):
             with contextlib.suppress(OSError):
                 status = os.stat(root.real)
                 if stat.S_ISDIR(status.st_mode):
