@@ -52,8 +52,9 @@ class Backups:
         os.mkdir(directory, mode=0o700)
         if before is not None:
             atomic_write(os.path.join(directory, os.path.basename(change.path)), before, mode=0o600)
-        # Last: a directory without it is ignored.
-        atomic_write(os.path.join(directory, _RECORD), json.dumps(asdict(change)).encode("ascii"), mode=0o600)
+        # Last: a directory without it is ignored. An entry in TOML may have dates.
+        record = json.dumps(asdict(change), default=str).encode("ascii")
+        atomic_write(os.path.join(directory, _RECORD), record, mode=0o600)
         for old in self._directories()[:-_MAX_BACKUPS]:
             shutil.rmtree(os.path.join(self._directory, old), ignore_errors=True)
 

@@ -5,7 +5,6 @@ Every result is parsed again: it must say what the file said before, but for our
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of
@@ -24,20 +23,13 @@ from skillhub_mcp.clients.splice import (
 
 def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
     """Return every entry of a client's file by its name. Raises InvalidText."""
-    content = _parse(client, text)
-    for key in client.key:
-        content = {} if content is None else content
-        if not isinstance(content, dict):
-            raise InvalidText(f"what {key!r} should be in is not an object")
-        content = content.get(key, {})
-    if not isinstance(content, dict):
-        raise InvalidText(f"{client.key[-1]!r} is not an object")
-    return content
+    return _read(client, text)[1]
 
 
 def is_switched_off(client: Client, text: str, name: str) -> bool:
     """Whether the client's own switch turns the entry under `name` off. Raises InvalidText."""
-    content, entry = _parse(client, text), entries_in(client, text).get(name)
+    content, entries = _read(client, text)
+    entry = entries.get(name)
     if isinstance(entry, dict) and (entry.get("disabled") is True or entry.get("enabled") is False):
         return True
     excluded, allowed = ([_list_at(content, path) for path in paths] for paths in (client.excludes, client.allows))
@@ -46,24 +38,14 @@ def is_switched_off(client: Client, text: str, name: str) -> bool:
 
 def with_entry(client: Client, text: str, name: str, entry: ClientEntry) -> str:
     """Return the text of a client's file with `entry` under `name`, replacing an existing one. Raises InvalidText."""
-    expected = _parse(client, text)
-    path = (*client.key, name)
-    new = put_table(text, path, entry) if client.file_format is FileFormat.TOML else put_member(text, path, entry)
-    _check(client, text, new, _with(expected, path, entry))
-    return new
+    put = put_table if client.file_format is FileFormat.TOML else put_member
+    return _checked(client, text, put(text, (*client.key, name), entry), name, entry)
 
 
 def without_entry(client: Client, text: str, name: str) -> str:
     """Return the text of a client's file without the entry under `name`. Raises InvalidText."""
-    expected = parent = _parse(client, text)
-    path = (*client.key, name)
-    new = drop_table(text, path) if client.file_format is FileFormat.TOML else drop_member(text, path)
-    for key in client.key:
-        parent = parent[key] if isinstance(parent, dict) else None
-    if isinstance(parent, dict):
-        del parent[name]
-    _check(client, text, new, expected)
-    return new
+    drop = drop_table if client.file_format is FileFormat.TOML else drop_member
+    return _checked(client, text, drop(text, (*client.key, name)), name, None)
 
 
 def whole_file(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
@@ -83,35 +65,25 @@ def _list_at(content: EntryValue, path: Sequence[str]) -> list[EntryValue]:
     return content if isinstance(content, list) else []
 
 
-def _with(content: EntryValue, path: Sequence[str], entry: ClientEntry) -> ClientEntry:
-    before = content if isinstance(content, dict) else {}
-    name, *rest = path
-    return {**before, name: _with(before.get(name), rest, entry) if rest else entry}
+def _read(client: Client, text: str) -> tuple[EntryValue, dict[str, EntryValue]]:
+    """Return the content of a client's file, and the entries in it. Raises InvalidText."""
+    content = entries = parse_toml(text) if client.file_format is FileFormat.TOML else parse_json(text)
+    for key in client.key:
+        if not isinstance(entries, dict):
+            raise InvalidText(f"what {key!r} should be in is not an object")
+        entries = entries.get(key, {})
+    if not isinstance(entries, dict):
+        raise InvalidText(f"{client.key[-1]!r} is not an object")
+    return content, entries
 
 
-def _parse(client: Client, text: str) -> EntryValue:
-    if client.file_format is FileFormat.TOML:
-        return parse_toml(text)
-    # Reading strict JSON is faster: the state of some clients has megabytes.
-    strict = _strict(text)
-    return parse_json(text) if strict is None else strict
-
-
-def _check(client: Client, old: str, new: str, expected: EntryValue) -> None:
-    """Raise InvalidText unless `new` says what is expected, also to a reader of strict JSON that can read `old`."""
-    agrees = _without_empty(_parse(client, new)) == _without_empty(expected)
-    if client.file_format is not FileFormat.TOML:
-        agrees = agrees and (_strict(old) is None or _strict(new) is not None)
-    if not agrees:
+def _checked(client: Client, old: str, new: str, name: str, entry: ClientEntry | None) -> str:
+    """Return `new`. Raises InvalidText unless it has `entry` under `name`, and else the content of `old`."""
+    (before, replaced), (after, entries) = _read(client, old), _read(client, new)
+    replaced.pop(name, None)
+    if entries.pop(name, None) != entry or _without_empty(after) != _without_empty(before):
         raise InvalidText("it cannot be changed without touching what is not ours")
-
-
-def _strict(text: str) -> EntryValue:
-    try:
-        content: EntryValue = json.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return None
-    return content
+    return new
 
 
 def _without_empty(content: EntryValue) -> EntryValue:
