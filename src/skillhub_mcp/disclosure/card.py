@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.disclosure.catalogue import counted, largest_fitting
+from skillhub_mcp._util.wording import plural
+from skillhub_mcp.disclosure.catalogue import largest_fitting
 from skillhub_mcp.sanitize import in_element, shortened, visible
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_plain_name
@@ -203,7 +204,7 @@ class _Line:
 
 def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str:
     """Return the card of `skills` in at most `max_bytes` bytes of UTF-8; empty without skills or room."""
-    note = AWAITING.format(count=counted(context.awaiting, "skill")) if context.awaiting else ""
+    note = AWAITING.format(count=plural(context.awaiting, "skill")) if context.awaiting else ""
     text = _render_card(skills, context, max_bytes=max_bytes - _size(f"\n{note}" if note else ""))
     with_note = "\n".join(part for part in (text, note) if part)
     return with_note if _size(with_note) <= max_bytes else text

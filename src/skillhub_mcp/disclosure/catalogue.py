@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.sanitize import for_model, in_element, in_json, path_for_model, shortened, visible
 from skillhub_mcp.skills.names import shown_name
 
@@ -88,12 +89,7 @@ class Catalogue:
 
 
 def _are(count: int, thing: str, what: str) -> str:
-    return f"{counted(count, thing)} {'is' if count == 1 else 'are'} {what}" if count else ""
-
-
-def counted(count: int, thing: str) -> str:
-    """Return, for example, `1 skill` or `2,187 skills`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return f"{plural(count, thing)} {'is' if count == 1 else 'are'} {what}" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.disclosure.catalogue import counted
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.project import Project
@@ -89,12 +89,12 @@ def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None)
 
 
 def _unknown(kind: str, wanted: str, known: Iterable[str]) -> Problem:
-    plural = "categories" if kind == "category" else "tags"
+    kinds = "categories" if kind == "category" else "tags"
     names = sorted(known)
     near = near_names(wanted, names)
     guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-    fix = f"{guess}{plural}: {', '.join(names[:_LISTED])}{more}" if names else f"no skill has a {kind}"
+    fix = f"{guess}{kinds}: {', '.join(names[:_LISTED])}{more}" if names else f"no skill has a {kind}"
     return Problem(repr(wanted), f"is the {kind} of no skill that is served", fix)
 
 
@@ -102,7 +102,7 @@ def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
     excluded = sum(policy.availability(skill) is Availability.FILTERED for skill in snapshot.skills)
     if not excluded:
         return []
-    what = f"{'names nothing, and so ' if policy.visibility.is_empty else ''}excludes {counted(excluded, 'skill')}"
+    what = f"{'names nothing, and so ' if policy.visibility.is_empty else ''}excludes {plural(excluded, 'skill')}"
     return [Problem(policy.visibility.setting, what, "correct it, or unset it to serve every skill")]
 
 
@@ -119,7 +119,7 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
         (Availability.ON, "for people only (disable-model-invocation)", "they load by name"),
     )
     return [
-        Problem(counted(counts[availability], "skill"), what, fix)
+        Problem(plural(counts[availability], "skill"), what, fix)
         for availability, what, fix in causes
         if counts[availability] and (for_models or availability is not Availability.ON)
     ]

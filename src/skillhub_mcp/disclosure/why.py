@@ -105,21 +105,21 @@ class Deciding:
     choices: str = ""
 
 
-def explain(
-    asked: str, snapshot: Snapshot, policy: Policy, deciding: Deciding, *, path: AskedPath | None = None
-) -> Explanation:
-    """Return why the skill that `asked` names, or the one at `path`, is served or not."""
-    return _Explainer(snapshot, policy, deciding, Names(snapshot, policy)).explain(asked, path)
-
-
 @dataclass(frozen=True, slots=True)
-class _Explainer:
-    snapshot: Snapshot
+class Explainer:
+    """Explains the skills of one snapshot to one caller."""
+
+    names: Names
     policy: Policy
     deciding: Deciding
-    names: Names
 
-    def explain(self, asked: str, path: AskedPath | None) -> Explanation:
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot whose names these are."""
+        return self.names.snapshot
+
+    def explain(self, asked: str, path: AskedPath | None = None) -> Explanation:
+        """Return why the skill that `asked` names, or the one at `path`, is served or not."""
         spelt = () if path is None else self._spellings(path)
         found = self.names.find(asked) or next(filter(None, map(self.snapshot.by_directory, spelt)), None)
         name = asked if found is None else found.name

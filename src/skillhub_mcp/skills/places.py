@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from shlex import quote
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.plugins import Plugin
-from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory, located
+from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory, located, project_places
 
 _PLAIN = re.compile(r"~?[\w@%+=:,./-]*")
 
@@ -112,27 +113,21 @@ def known_places(
     plugins: Sequence[Plugin] = (),
 ) -> tuple[SkillPlace, ...]:
     """Return every place once: the project's, the user's, the hub's, the recorded, the clients' and the examples."""
-    root = replace(project, chain=project.chain[:1])
-    in_project = [
-        *in_each_directory(project, os.path.join(".agents", "skills"), home),
-        *in_each_directory(root, os.path.join(".agent", "skills"), home),
-        *recorded_in_project,
-    ]
+    in_project = [*project_places(project, home), *recorded_in_project]
     found = [
         *(SkillPlace(path, Source.PROJECT, "project") for path in in_project),
         *(SkillPlace(os.path.join(home, name, "skills"), Source.USER, "user") for name in (".agents", ".agent")),
         *(SkillPlace(path, Source.HUB, "hub") for path in (hub, *recorded)),
         *(place for one in CLIENT_SKILLS for place in _in_project(one, project, home)),
         *(place for one in CLIENT_SKILLS for place in _in_home(one, home, environment)),
-        *(_of_plugin(plugin, path) for plugin in plugins for path in plugin.directories),
+        *(
+            SkillPlace(path, Source.HUB, "" if plugin.unknown else "plugins", plugin.client, plugin.off)
+            for plugin in plugins
+            for path in plugin.directories
+        ),
         SkillPlace(builtin, Source.BUILTIN, "builtin"),
     ]
     return tuple({place.path: place for place in reversed(found)}.values())[::-1]
-
-
-def _of_plugin(plugin: Plugin, path: str) -> SkillPlace:
-    word = "" if plugin.unknown else "plugins"
-    return SkillPlace(path, Source.HUB, word, plugin.client, plugin.off)
 
 
 def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[SkillPlace]:
@@ -237,7 +232,7 @@ class UnsearchedPlace:
     @property
     def count(self) -> str:
         """The number of skills in words."""
-        return f"{'at least ' if self.at_least else ''}{self.skills:,} skill{'' if self.skills == 1 else 's'}"
+        return f"{'at least ' if self.at_least else ''}{plural(self.skills, 'skill')}"
 
     @property
     def where(self) -> str:

@@ -180,11 +180,16 @@ def is_at_or_below(path: str, directory: str) -> bool:
 
 def _of_project(places: Collection[str], project: Project, home: str) -> Iterator[str]:
     if "project" in places:
-        yield from in_each_directory(project, AGENTS_SKILLS, home)
-        if project.exists and not _is_home(project.root, home):
-            yield os.path.join(project.root, ".agent", "skills")
+        yield from project_places(project, home)
     if "claude" in places:
         yield from in_each_directory(project, os.path.join(".claude", "skills"), home)
+
+
+def project_places(project: Project, home: str) -> Iterator[str]:
+    """Yield the directories in which every client finds a project's skills."""
+    yield from in_each_directory(project, AGENTS_SKILLS, home)
+    if project.exists and not _is_home(project.root, home):
+        yield os.path.join(project.root, ".agent", "skills")
 
 
 def in_each_directory(project: Project, below: str, home: str) -> Iterator[str]:

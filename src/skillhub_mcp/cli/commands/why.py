@@ -13,7 +13,7 @@ from skillhub_mcp.cli.arguments import decode_argument, skill_argument
 from skillhub_mcp.cli.console import print_line
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
-from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
+from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explainer, Explanation, Verdict
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
 from skillhub_mcp.settings import settings_of
@@ -41,11 +41,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     standing = None
     with open_hub(options) as hub:
         snapshot, policy = hub.snapshot_and_policy()
+        names = Names(snapshot, policy)
         deciding = Deciding(rule_files(project_of(settings).root).usable(), choices_path())
-        path = None if Names(snapshot, policy).find(name) is not None else _asked_path(name)
-        explanation = explain(name, snapshot, policy, deciding, path=path)
+        explainer = Explainer(names, policy, deciding)
+        path = None if names.find(name) is not None else _asked_path(name)
+        explanation = explainer.explain(name, path)
         if not explanation.accounts and path is None and (path := _folder_named(name, snapshot)) is not None:
-            explanation = explain(name, snapshot, policy, deciding, path=path)
+            explanation = explainer.explain(name, path)
         if not explanation.accounts:
             elsewhere = _elsewhere(name, path, unsearched_places(settings, snapshot))
             explanation = replace(explanation, unknown=(*elsewhere, *explanation.unknown))

@@ -71,10 +71,7 @@ class _Matcher:
         path = os.path.normpath(os.path.join(cwd, expanded))
         self._paths = {path, os.path.realpath(path)}
         self._name = fold_name(text)
-        words = tokens(text)
-        self._tokens = telling(words)
-        # If all are stop words, a skill may still be named so.
-        self._names = frozenset() if self._tokens else words
+        self._tokens = telling(tokens(text))
 
     def match(self, skill: SkillMetadata) -> SkillSearchResult | None:
         if skill.path in self._paths or skill.dir in self._paths:
@@ -85,12 +82,12 @@ class _Matcher:
         if name.startswith(self._name):
             return SkillSearchResult(skill=skill, score=_scale(_PREFIX, len(self._name) / len(name)), reason="prefix")
         in_name = tokens(skill.name)
-        shared = self._tokens & (in_name | tokens(skill.description)) | self._names & in_name
+        shared = self._tokens & (in_name | tokens(skill.description))
         if not shared:
             return None
         # A word of the name counts twice.
         weight = len(shared) + len(shared & in_name)
-        share = weight / (2 * len(self._tokens or self._names))
+        share = weight / (2 * len(self._tokens))
         return SkillSearchResult(skill=skill, score=_scale(_OVERLAP, share), reason="token_overlap")
 
 
