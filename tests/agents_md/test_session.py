@@ -36,18 +36,6 @@ def test_each_directory_has_one_resolver(session: AgentsSession, repo: Path) -> 
     assert session.resolvers == (own, other)
 
 
-def test_a_session_keeps_its_last_directories(session: AgentsSession, repo: Path) -> None:
-    own, first = session.enter(), None
-    for number in range(20):
-        (repo / str(number)).mkdir()
-        made = session.enter(str(repo / str(number)))
-        first = first or made
-    assert len(session.resolvers) == 16
-    assert first not in session.resolvers
-    assert session.current().project.cwd == str(repo / "19")
-    assert session.enter() is own
-
-
 def test_files_known_in_one_directory_are_known_in_all(session: AgentsSession, repo: Path, write: Write) -> None:
     write("", "Root.")
     write("a", "A.")

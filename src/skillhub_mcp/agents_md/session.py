@@ -14,8 +14,6 @@ from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsState
 from skillhub_mcp.environment import expand_home
 
-_MAX_DIRECTORIES = 16
-
 MakeResolver = Callable[[str, KnownFiles], AgentsResolver]
 
 
@@ -26,27 +24,20 @@ class AgentsSession:
         self.known = KnownFiles()
         self._make_resolver = make_resolver
         self._lock = threading.Lock()
-        self._own: AgentsResolver | None = None
         self._resolvers: dict[str, AgentsResolver] = {}
 
     def enter(self, cwd: str = "") -> AgentsResolver:
         """Return the resolver of a working directory, "" for the session's own. Raises InvalidArgument."""
         with self._lock:
-            if not cwd and self._own is not None:
-                return self._moved_last(self._own)
             made = self._make_resolver(cwd, self.known)
-            used = self._moved_last(self._resolvers.get(made.project.cwd, made))
-            if not cwd:
-                self._own = used
-            for other in list(self._resolvers)[:-_MAX_DIRECTORIES]:
-                del self._resolvers[other]
-            return used
+            resolver = self._resolvers.pop(made.project.cwd, made)
+            # The one entered last is at the end.
+            self._resolvers[made.project.cwd] = resolver
+            return resolver
 
     def current(self) -> AgentsResolver:
         """Return the resolver of the directory entered last; without one, enter the session's own."""
-        with self._lock:
-            entered = [*self._resolvers.values()]
-        return entered[-1] if entered else self.enter()
+        return self.resolvers[-1] if self.resolvers else self.enter()
 
     def of_path(self, path: str) -> AgentsResolver:
         """Return the resolver of the innermost project that contains an absolute path, else the current one."""
@@ -61,11 +52,6 @@ class AgentsSession:
         """The resolvers of all working directories, the one entered last at the end."""
         with self._lock:
             return tuple(self._resolvers.values())
-
-    def _moved_last(self, resolver: AgentsResolver) -> AgentsResolver:
-        self._resolvers.pop(resolver.project.cwd, None)
-        self._resolvers[resolver.project.cwd] = resolver
-        return resolver
 
 
 _MAX_SESSIONS = 1_000

@@ -203,15 +203,8 @@ class Registry:
         return tuple(_entry(skill) for skill in chosen)
 
     def _scanned(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
-        before = self._last
         self._last = scan(
-            self.roots,
-            memory={} if before is None else before.memory,
-            admission=self._admission,
-            reread=reread,
-            whole=False,
-            only=only,
-            before=before,
+            self.roots, admission=self._admission, reread=reread, whole=False, only=only, before=self._last
         )
         return self._last.snapshot
 

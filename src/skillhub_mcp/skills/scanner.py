@@ -69,7 +69,7 @@ class Scan:
 def scan(
     roots: tuple[SkillRoot, ...],
     *,
-    memory: ScanCache,
+    memory: ScanCache | None = None,
     admission: Admission = LENIENT,
     reread: bool = False,
     whole: bool = True,
@@ -78,12 +78,14 @@ def scan(
     before: Scan | None = None,
     on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Scan:
-    """Scan the SKILL.md files that are new or changed, or only those at `only`. Bad files never raise.
+    """Scan the SKILL.md files that changed since the scan `before`, or since `memory`, or only those at `only`.
 
-    With `whole` all of a file is read and hashed, as its body is indexed, else the frontmatter alone.
+    Bad files never raise. With `whole` all of a file is read and hashed, as its body is indexed, else the frontmatter.
     """
     began = time.perf_counter()
     own = {root.path for root in roots}
+    if memory is None:
+        memory = {} if before is None else before.memory
     known = {path: entry for path, entry in memory.items() if entry.root in own}
     part = None if only is None or before is None else _walk_known(before.snapshot.report, roots, known, only)
     walk = walk_roots(roots) if part is None else part
@@ -124,7 +126,7 @@ def scan(
 
 def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
     """Return the skills below some roots, reading headers only, for a caller without a hub."""
-    return scan(roots, memory={}, admission=admission, whole=False).snapshot
+    return scan(roots, admission=admission, whole=False).snapshot
 
 
 def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:

@@ -138,10 +138,7 @@ class Catalogues:
             return served
         paths = tuple(root.path for root in roots)
         with self._lock:
-            before = self._scans.get(paths)
-            memory = {} if before is None else before.memory
-            judged = self._judge(roots)
-            now = scan(judged, memory=memory, admission=AGENT_CONTEXT, whole=False, before=before)
+            now = scan(self._judge(roots), admission=AGENT_CONTEXT, whole=False, before=self._scans.get(paths))
             self._scans.put(paths, now)
         return now.snapshot
 
