@@ -194,8 +194,6 @@ def test_an_unusable_skill_is_reported_and_the_others_stay(find: Find, tmp_path:
     found = find({})
     good = {candidate.path: not candidate.problem for candidate in found.skills}
     assert good == {"bad": False, "good": True, "led": True}
-    by_path = {candidate.path: candidate for candidate in found.skills}
-    assert by_path["bad"].skill is None
 
 
 def test_a_document_that_is_a_link_within_the_skill_is_read(find: Find, tmp_path: Path) -> None:
@@ -209,7 +207,6 @@ def test_a_document_that_links_to_a_directory_is_ignored(find: Find, tmp_path: P
     find({"a/docs/x.md": "x"})
     (tmp_path / "source" / "a" / "SKILL.md").symlink_to("docs")
     (candidate,) = find({}).skills
-    assert candidate.skill is None
     assert candidate.problem == "its SKILL.md is a link that cannot be followed"
 
 

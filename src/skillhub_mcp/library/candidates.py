@@ -19,7 +19,7 @@ from skillhub_mcp.library.unpack import ChosenFile, SkillFiles, digests_in
 from skillhub_mcp.sanitize import shortened
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.files.paths import MAX_PATH_BYTES
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.names import fold_name, not_found
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.places import PROJECT_PLACES
@@ -47,8 +47,8 @@ class Candidate:
 
     path: str
     name: str
-    skill: Skill | None
-    files: tuple[ChosenFile, ...]
+    files: tuple[ChosenFile, ...] = ()
+    description: str = ""
     problem: str = ""
     copies: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ class _Search:
         self._left_out: dict[NotFollowed, None] = {}
         # Every directory with a SKILL.md, so that what is below one follows it.
         self._skills = sorted(
-            _inside(path.rpartition("/")[0])
+            _prefix(path.rpartition("/")[0])
             for path, entry in self._by_path.items()
             if is_skill_file(path.rpartition("/")[2]) and entry.kind in _FILES
         )
@@ -130,7 +130,7 @@ class _Search:
 
     def _skills_in(self, directory: str) -> Iterator[tuple[str, list[str]]]:
         """Yield each path with a SKILL.md, with a `/` at its end, and the names in it that lead from the directory."""
-        prefix = _inside(directory)
+        prefix = _prefix(directory)
         for at in range(bisect_left(self._skills, prefix), len(self._skills)):
             path = self._skills[at]
             if not path.startswith(prefix):
@@ -159,7 +159,7 @@ class _Search:
             self._found[path[:-1]] = None
 
     def _client_places(self) -> Iterator[str]:
-        prefix = _inside(self._start)
+        prefix = _prefix(self._start)
         for path, _ in self._skills_in(self._start):
             if self._is_in_skill(path):
                 continue
@@ -170,7 +170,7 @@ class _Search:
                     yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
 
     def _report_skipped(self) -> None:
-        prefix = _inside(self._start)
+        prefix = _prefix(self._start)
         skipped: Counter[str] = Counter()
         for path, names in self._skills_in(self._start):
             at = next((number for number, name in enumerate(names) if is_skipped_directory(name)), None)
@@ -198,7 +198,7 @@ class _Search:
                 self._discover_plugin(place, plugin)
 
     def _manifest(self, top: str, name: str) -> Mapping[str, object] | None:
-        path = _inside(top) + name
+        path = _prefix(top) + name
         entry = self._by_path.get(path)
         if entry is None or entry.kind is not TreeEntryKind.FILE:
             return None
@@ -250,18 +250,17 @@ class _Search:
         try:
             files = SkillFiles(self._entries, path, name=self._name).files
         except ArchiveRefused as error:
-            return Candidate(path, directory, None, (), error.message)
+            return Candidate(path, directory, problem=error.message)
         document = next((file for file in files if is_skill_file(file.path)), None)
         content = None if document is None else self._content(document.source_path, MAX_SKILL_FILE_BYTES)
         if content is None:
             reason = "is a link that cannot be followed" if document is None else "is too large to be read"
-            return Candidate(path, directory, None, files, f"its {SKILL_FILE} {reason}")
-        stamp = FileStamp(0, len(content), "", 0)
-        parsed = parse_skill(content, directory=path, root=self._start, directory_name=directory, stamp=stamp)
+            return Candidate(path, directory, files, problem=f"its {SKILL_FILE} {reason}")
+        parsed = parse_skill(content, directory=path, directory_name=directory)
         if parsed.skill is None:
             reason = parsed.diagnostics[0].message if parsed.diagnostics else "cannot be read"
-            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is no skill: {reason}")
-        return Candidate(path, parsed.skill.name, parsed.skill, files)
+            return Candidate(path, directory, files, problem=f"its {SKILL_FILE} is no skill: {reason}")
+        return Candidate(path, parsed.skill.name, files, parsed.skill.description)
 
     def _without_copies(self, found: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Return the first of the candidates that have one name and the same files, with the paths of the others."""
@@ -309,6 +308,6 @@ def inside(top: str, path: str) -> str | None:
     return "/".join(names)
 
 
-def _inside(directory: str) -> str:
+def _prefix(directory: str) -> str:
     """Return what the path of everything in a directory begins with."""
     return f"{directory}/" if directory else ""

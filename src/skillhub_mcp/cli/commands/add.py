@@ -162,7 +162,7 @@ def _list(picked: Sequence[Candidate], found: Candidates, source: SkillSource, t
             "name": install_name(one),
             "title": one.name,
             "path": one.path,
-            "description": one.skill.description if one.skill else None,
+            "description": one.description or None,
             "files": len(one.files),
             "problem": one.problem or None,
             "copies": list(one.copies),

@@ -136,10 +136,6 @@ class GitTree(Tree):
             raise SourceUnreachable(self.repository.shown, f"has no file {path!r}")
         return iter(partial(file.read, PIECE_BYTES), b"")
 
-    def went_back_from(self, commit: str) -> bool:
-        """Whether this commit is older than `commit` and an ancestor of it; False if that is not known."""
-        return commit != self.commit and self.repository.is_ancestor(self.commit, commit)
-
     def _read_entries(self) -> Iterator[TreeEntry]:
         empty: set[str] = set()
         for count, member in enumerate(self._tar):

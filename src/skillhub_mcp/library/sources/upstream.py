@@ -16,6 +16,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError, SkillNotFound, SourceUnreadable
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.install import Incoming, refuse_unusable
+from skillhub_mcp.library.sources.git import GitRepository
 from skillhub_mcp.library.sources.git_tree import GitTree, RemoteRef, remote_ref
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind, place_of, source_of
@@ -67,7 +68,7 @@ class Upstreams:
         self._trees: dict[str, Tree] = {}
         self._refs: dict[str, RemoteRef] = {}
         self._errors: dict[str, SkillHubError] = {}
-        self._went_back = cache(GitTree.went_back_from)
+        self._is_ancestor = cache(GitRepository.is_ancestor)
 
     def close(self) -> None:
         """Close every tree."""
@@ -128,7 +129,11 @@ class Upstreams:
         incoming = replace(incoming_of(found, tree, source, locked.name), updates=True, moved_from=moved_from)
         standing = SourceStanding.CURRENT if is_current else SourceStanding.OUTDATED
         commit = "" if ours is None or self._unpin else ours.commit
-        went_back = isinstance(tree, GitTree) and bool(commit) and self._went_back(tree, commit)
+        went_back = (
+            isinstance(tree, GitTree)
+            and commit not in ("", tree.commit)
+            and self._is_ancestor(tree.repository, tree.commit, commit)
+        )
         return Compared(locked, shown, standing, tree.commit, incoming, went_back=went_back)
 
 
@@ -145,8 +150,8 @@ def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bo
 
 def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
     """Return a skill of a tree as what is to be installed under a name."""
-    description = found.skill.description if found.skill is not None else ""
-    return Incoming(name, tree, found.path, replace(source, skills=()), title=found.name, description=description)
+    whence = replace(source, skills=())
+    return Incoming(name, tree, found.path, whence, title=found.name, description=found.description)
 
 
 def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:
