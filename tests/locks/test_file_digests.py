@@ -109,6 +109,15 @@ def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
     assert not differences(LOCKED, files, modes=False)
 
 
+def test_line_ends_are_compared_for_the_given_files_only(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_bytes(b"# A\r\n")
+    files = digests_of(str(tmp_path))
+    (tmp_path / "run.pyc").write_bytes(b"1")
+    locked = LockedByHub(content_digest({"SKILL.md": sha256(b"# A\n")}))
+    assert differences(locked, files, str(tmp_path)) == Differences(line_ends=True)
+    assert differences(locked, files).files_differ
+
+
 def test_a_skill_has_the_hash_that_npx_skills_wrote_for_it(tmp_path: Path) -> None:
     files = {
         "SKILL.md": "---\nname: pdf\ndescription: Reads PDFs\n---\nDo.\n",

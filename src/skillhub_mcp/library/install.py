@@ -20,7 +20,6 @@ from skillhub_mcp.errors import (
     LibraryUnwritable,
     SkillConflict,
     SkillHubError,
-    SkillNotFound,
     SkillUnreadable,
 )
 from skillhub_mcp.library.candidates import Candidate
@@ -63,7 +62,7 @@ from skillhub_mcp.locks.file_digests import (
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_at, lock_text
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.names import is_specified_name, safe_alias, typed_command
+from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import read_snapshot
 from skillhub_mcp.validation.fixes import renamed
@@ -241,22 +240,16 @@ def _namesakes(name: str, incoming: Sequence[Incoming]) -> Refused:
 
 def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
     """Install what was proposed, all or none. Raises SkillConflict for what changed since it was inspected."""
-    wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
-    if not wanted:
-        return
     with changing(root) as change:
         lock = lock_at(lock_path)
-        puts, brought = list[str](), list[LockedSkill]()
-        for one in wanted:
-            before = lock.find(one.name)
-            if before != one.locked or installed_skill(root, one.name, None).files != one.before:
+        for one in proposals:
+            if lock.find(one.name) != one.locked or installed_skill(root, one.name, None).files != one.before:
                 raise SkillConflict(one.name, "was changed while it was inspected", hint="run the command again")
-            is_same = before is not None and one.verb is not Verb.REPLACE
-            brought.append(replace(one.entry, kept=before.kept) if before is not None and is_same else one.entry)
-            if one.verb in _BRINGS_FILES and (one.before is None or one.changes):
-                copy_skill(one.directory, change.staged(one.name), root)
-                puts.append(one.name)
-        change.commit(puts, lock_path=lock_path, lock_text=lock_text(lock.having(*brought)))
+        puts = [one for one in proposals if one.verb in _BRINGS_FILES and (one.before is None or one.changes)]
+        for one in puts:
+            copy_skill(one.directory, change.staged(one.name), root)
+        text = lock_text(lock.having(*(one.entry for one in proposals)))
+        change.commit([one.name for one in puts], lock_path=lock_path, lock_text=text)
 
 
 def _ours(locked: LockedSkill) -> LockedByHub:
@@ -337,6 +330,7 @@ def _prepared(
     # Edits stay locked; of others only the person knows whether they are meant.
     keeps_lock = before_ours is not None and before_ours.has_edits and not differences(before_ours, after)
     locked_files, locked_at = (after, here) if keeps_lock else (files, place)
+    kept = locked.kept if locked is not None and verb is not Verb.REPLACE else {}
     ours = LockedByHub(
         "",
         origin="" if locked_files == unpacked.files else given,
@@ -349,7 +343,7 @@ def _prepared(
     return Proposal(
         incoming=one,
         verb=verb,
-        entry=locked_as(replace(entry, ours=ours), locked_at, locked_files),
+        entry=locked_as(replace(entry, ours=ours, kept=kept), locked_at, locked_files),
         directory=place,
         files=files,
         after=after,
@@ -467,13 +461,9 @@ def restore(
                 trees[key] = open_source(source, opening)
                 until_done.callback(trees[key].close)
             check_signer(locked.name, signature_of(trees[key]), required=terms.require_signed)
-            below = place_of(locked)
-            if not any(entry.path.startswith(f"{below}/" if below else "") for entry in trees[key].entries):
-                hint = f"`{typed_command('skillhub update', locked.name)}` looks for it"
-                raise SkillNotFound(locked.name, reason=f"{key} has nothing at {below or '.'!r}", hint=hint)
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
-            files = unpack_skill(trees[key], below, place, name=key).files
+            files = unpack_skill(trees[key], place_of(locked), place, name=key).files
             if ours.renamed:
                 files = renamed_files(place, locked.name, files)
             _check_as_locked(locked.name, ours, files)

@@ -144,7 +144,7 @@ class SkillFiles:
         self._seen, self._bytes = 0, 0
         self.files = tuple(sorted(self._chosen(), key=lambda file: path_key(file.path)))
         if not self.files:
-            raise self._refused("", "it has no file")
+            raise self._refused("", f"it has no file at {skill or '.'!r}")
 
     def _chosen(self) -> Iterator[ChosenFile]:
         names = EntryNames()

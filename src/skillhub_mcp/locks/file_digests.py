@@ -56,16 +56,16 @@ def digests_of(directory: str) -> Mapping[str, FileDigest]:
     return {path: _digest(place, status) for path, place, status in files_below(directory)}
 
 
-def same_but_line_ends(directory: str, digest: str) -> bool:
-    """Whether the files of a directory have a content digest once all texts end lines with LF, or all with CR LF.
+def same_but_line_ends(directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
+    """Whether the `files` of a directory have a content digest once all texts end lines with LF, or all with CR LF.
 
     Git converts line ends so unless `.gitattributes` prevents it; a text has no NUL. Raises OSError.
     """
-    digests: dict[str, str] = {}
+    digests = {path: one.digest for path, one in files.items()}
     texts: dict[str, bytes] = {}
-    for path, place, status in files_below(directory):
-        digests[path] = _digest(place, status).digest
-        if stat.S_ISREG(status.st_mode):
+    for path in files:
+        place = os.path.join(directory, *path.split("/"))
+        if stat.S_ISREG(os.lstat(place).st_mode):
             with open(os.open(place, TO_PLAIN_FILE), "rb") as file:
                 content = file.read()
             if b"\0" not in content:
@@ -176,7 +176,7 @@ def differences(
     """
     line_ends = False
     if digest_of(files) != ours.digest:
-        line_ends = bool(directory) and same_but_line_ends(directory, ours.digest)
+        line_ends = bool(directory) and same_but_line_ends(directory, files, ours.digest)
         if not line_ends:
             return Differences(files_differ=True)
     turned = {*executables_of(files)} ^ {*ours.executable} if modes else ()
