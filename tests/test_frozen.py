@@ -73,7 +73,7 @@ def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill:
     snapshot, policy = hub.snapshot_and_policy()
     (one,) = [each for each in snapshot.everything if each.name == "pdf"]
     assert isinstance(policy.locks, LockVerifier)
-    standing = policy.locks.standing(one.directory)
+    (standing,) = policy.locks.standings([one.directory])
     assert standing.facts()["line_ends"]
     assert "unchanged but for its line ends" in standing.sentence()
     (skill / "run.py").write_bytes(b"print(2)\r\n")

@@ -12,7 +12,11 @@ from tests.locks.locked import lock
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks import lock_verifier
 from skillhub_mcp.locks.file_digests import LockState
-from skillhub_mcp.locks.lock_verifier import LockVerifier, lock_paths
+from skillhub_mcp.locks.lock_verifier import LockStanding, LockVerifier, lock_paths
+
+
+def standing(library: LockVerifier, skill: Path) -> LockStanding:
+    return next(library.standings([str(skill)]))
 
 
 def test_an_edit_of_a_locked_skill_is_reported_until_it_is_undone(
@@ -21,23 +25,23 @@ def test_an_edit_of_a_locked_skill_is_reported_until_it_is_undone(
     skill = write_skill("pdf", files={"run.py": "1"})
     lock(skill)
     library = LockVerifier()
-    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    assert standing(library, skill).state is LockState.UNCHANGED
     (skill / "run.py").write_text("2")
-    assert library.standing(str(skill)).state is LockState.EDITED
+    assert standing(library, skill).state is LockState.EDITED
     (skill / "run.py").write_text("1")
-    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    assert standing(library, skill).state is LockState.UNCHANGED
 
 
 def test_a_file_of_the_same_size_with_its_old_time_set_back_is_read_again(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
     lock(skill)
     library, file = LockVerifier(), skill / "run.py"
-    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    assert standing(library, skill).state is LockState.UNCHANGED
     before = file.stat()
     while file.stat().st_ctime_ns == before.st_ctime_ns:
         file.write_bytes(b"2")
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert library.standing(str(skill)).state is LockState.EDITED
+    assert standing(library, skill).state is LockState.EDITED
 
 
 def test_the_files_of_an_unchanged_skill_are_read_once(
@@ -46,31 +50,31 @@ def test_the_files_of_an_unchanged_skill_are_read_once(
     skill = write_skill("pdf")
     lock(skill)
     library = LockVerifier()
-    first = library.standing(str(skill))
+    first = standing(library, skill)
     monkeypatch.setattr(lock_verifier, "digests_of", None)
-    assert library.standing(str(skill)) is first
+    assert standing(library, skill) is first
 
 
 def test_a_skill_without_a_lock_entry_is_unlocked(write_skill: SkillWriter) -> None:
     one, other = write_skill("pdf"), write_skill("other")
     lock(one)
-    assert LockVerifier().standing(str(other)).state is LockState.UNLOCKED
+    assert standing(LockVerifier(), other).state is LockState.UNLOCKED
 
 
 def test_a_lock_that_another_program_writes_is_read_again(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
     library = LockVerifier()
-    assert library.standing(str(skill)).state is LockState.UNLOCKED
+    assert standing(library, skill).state is LockState.UNLOCKED
     path = lock(skill)
-    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    assert standing(library, skill).state is LockState.UNCHANGED
     path.unlink()
-    assert library.standing(str(skill)).state is LockState.UNLOCKED
+    assert standing(library, skill).state is LockState.UNLOCKED
 
 
 def test_an_unreadable_lock_is_reported_for_every_skill_beside_it(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
     (skill.parent / "skills-lock.json").write_text("{")
-    problem = LockVerifier().standing(str(skill)).problem
+    problem = standing(LockVerifier(), skill).problem
     assert isinstance(problem, LockUnreadable)
     assert problem.facts["line"] == 1
 
@@ -85,9 +89,9 @@ def test_a_link_instead_of_a_locked_skill_is_a_change_unless_it_leads_to_the_sam
     skill.rename(moved)
     skill.symlink_to(moved)
     library = LockVerifier()
-    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    assert standing(library, skill).state is LockState.UNCHANGED
     (moved / "run.py").write_text("2")
-    assert library.standing(str(skill)).state is LockState.EDITED
+    assert standing(library, skill).state is LockState.EDITED
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
@@ -97,7 +101,7 @@ def test_a_link_to_a_locked_skill_is_held_against_the_lock_there(write_skill: Sk
     linked = tmp_path / "other" / "pdf"
     linked.parent.mkdir()
     linked.symlink_to(skill)
-    assert LockVerifier().standing(str(linked)).state is LockState.UNCHANGED
+    assert standing(LockVerifier(), linked).state is LockState.UNCHANGED
 
 
 def test_the_lock_of_a_project_lies_in_the_project_and_that_of_the_person_in_the_root(tmp_path: Path) -> None:
@@ -115,13 +119,5 @@ def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(lock_verifier, "digests_of", refused)
-    standing = LockVerifier().standing(str(skill))
-    assert (standing.state, standing.unread) == (LockState.EDITED, "Permission denied")
-
-
-def test_standings_are_by_the_locks_as_they_are_when_they_are_asked_for(write_skill: SkillWriter) -> None:
-    skill = write_skill("pdf")
-    library = LockVerifier()
-    assert [one.state for one in library.standings([str(skill)])] == [LockState.UNLOCKED]
-    lock(skill)
-    assert [one.state for one in library.standings([str(skill)])] == [LockState.UNCHANGED]
+    found = standing(LockVerifier(), skill)
+    assert (found.state, found.unread) == (LockState.EDITED, "Permission denied")

@@ -120,10 +120,6 @@ class LockVerifier:
         self._known: dict[str, _Known] = {}
         self._turn: list[str] = []
 
-    def standing(self, directory: str) -> LockStanding:
-        """Return how the skill in `directory` compares with its lock now."""
-        return next(self.standings([directory]))
-
     def standings(self, directories: Iterable[str]) -> Iterator[LockStanding]:
         """Yield the standing of each skill, by the locks as they are when the first is asked for."""
         self._refresh()

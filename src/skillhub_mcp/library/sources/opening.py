@@ -42,11 +42,8 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
         return open_git(source, options.git)
     if source.kind is SourceKind.WEB:
         if source.lacks_secret:
-            raise SourceUnreachable(
-                str(source),
-                "had a secret in its address, which is not recorded",
-                hint="give the whole address again with `skillhub add`",
-            )
+            hint = "give the whole address again with `skillhub add`"
+            raise SourceUnreachable(str(source), "had a secret in its address, which is not recorded", hint=hint)
         # Only sites cost the import of an HTTP client.
         from skillhub_mcp.library.sources.web_source import open_web
 
