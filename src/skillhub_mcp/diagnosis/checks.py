@@ -53,7 +53,6 @@ from skillhub_mcp.skills.model import Problem, Trust
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import typed_command
 from skillhub_mcp.skills.places import shell_path
-from skillhub_mcp.skills.snapshot import refusal_problems, shadowing
 from skillhub_mcp.version import version
 
 _SANDBOX = "SKILLHUB_SANDBOX"
@@ -250,8 +249,8 @@ def check_skills(installation: Installation) -> CheckResult:
     state += f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
     state += f", {left:,} found but not served" if left else ""
     return CheckResult(
-        problems=refusal_problems(snapshot.report),
-        notes=list(map(shadowing, Names(snapshot, policy).shadowed())),
+        problems=[refused.as_problem() for refused in snapshot.report.refused],
+        notes=[lost.as_problem() for lost in Names(snapshot, policy).shadowed()],
         state=state,
         details=[f"skills    {counts.sentence()}"],
         facts={
@@ -296,7 +295,7 @@ def check_rules(installation: Installation) -> CheckResult:
         return CheckResult(problems=named)
     causes = hub.why_nothing(for_models=False).causes
     # Directories, refusals and misspelt filters are reported already.
-    known = (*named, *snapshot.report.problems, *refusal_problems(snapshot.report))
+    known = (*named, *snapshot.report.problems, *(refused.as_problem() for refused in snapshot.report.refused))
     reported = {one.subject for one in known}
     causes = tuple(cause for cause in causes if cause.subject not in reported and not cause.only_here)
     return CheckResult(problems=[*named, *causes])

@@ -14,7 +14,7 @@ from skillhub_mcp.skills.model import Problem, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name, near_names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.snapshot import ScanReport, Snapshot, refusal_problems
+from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 
 _LISTED = 12
 _FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
@@ -56,7 +56,7 @@ def why_nothing(
         fix = "ask the server's operator which skills it covers"
         return EmptyResult((Problem("this access", "covers no skill that is here", fix),), mistake=True)
     settings = (*snapshot.report.problems, *_beyond_filter(snapshot, policy))
-    refusals = refusal_problems(snapshot.report)
+    refusals = [refused.as_problem() for refused in snapshot.report.refused]
     # Refusals last: there may be many.
     causes = (*settings, *_withheld(snapshot, policy, for_models=for_models), *refusals)
     rest = () if causes else nothing_there(snapshot.report)

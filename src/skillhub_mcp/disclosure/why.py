@@ -20,7 +20,7 @@ from skillhub_mcp.skills.names import fold_name, near_names, typed_command
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.selectors import terms_of
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, refusal
+from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _NEAR = 3
 _TRUST = "skillhub trust"
@@ -223,7 +223,7 @@ class Explainer:
                 yield Cause(f"shadowed by it: {lost.why.value}", lost.skill.directory)
 
     def _refused(self, refused: Refused) -> Account:
-        problem, reason = refusal(refused), refused.reason
+        problem, reason = refused.as_problem(), refused.reason
         file = os.path.join(refused.directory, SKILL_FILE)
         source = {root.path: root.source.value for root in self.snapshot.report.roots}.get(refused.root, "")
         cause = Cause(problem.message, file, reason.line, problem.fix)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, Observer, RequestEvent
 from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot, refusal_problems, shadowing
+from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
 _requests = logging.getLogger("skillhub_mcp.requests")
 _library = logging.getLogger("skillhub_mcp.library")
@@ -62,11 +62,11 @@ class LibraryLog:
             problems = [
                 *snapshot.report.problems,
                 *self._name_problems(snapshot),
-                *refusal_problems(snapshot.report),
+                *(refused.as_problem() for refused in snapshot.report.refused),
             ]
             lost = Names(snapshot).shadowed()
-            problems += [shadowing(one) for one in lost if one.why is not ShadowReason.COPY]
-            copies = [shadowing(one) for one in lost if one.why is ShadowReason.COPY]
+            problems += [one.as_problem() for one in lost if one.why is not ShadowReason.COPY]
+            copies = [one.as_problem() for one in lost if one.why is ShadowReason.COPY]
             levels = {one.sentence(): logging.WARNING for one in problems}
             levels |= {one.sentence(): logging.INFO for one in copies}
             new = [line for line in levels if line not in self._known]

@@ -113,7 +113,7 @@ def repair(header: str, reads: Reads) -> Repaired | None:
     for entry in entries:
         written = "\n".join(entry.lines)
         if written[:1].isspace() or not _is_read(entry, written, reads):
-            for apply in REPAIRS.values():
+            for apply in _REPAIRS:
                 written = apply(entry, reads)
                 if _is_read(entry, written, reads):
                     break
@@ -209,12 +209,8 @@ def _as_text(entry: _Entry, _: Reads) -> str:
     return "\n".join([f"{entry.key}: {quoted(_meant(text.strip())).replace(chr(10), chr(10) + '  ')}", *blank])
 
 
-REPAIRS: Mapping[str, Callable[[_Entry, Reads], str]] = {
-    "blanks that YAML does not allow": _with_plain_blanks,
-    "values that need quotes": _with_values_quoted,
-    "a value that is only text": _as_text,
-}
-"""The repairs of one entry by what they fix, the smallest first. After the last one every entry can be read."""
+# The smallest repair first. After the last one every entry can be read.
+_REPAIRS: Sequence[Callable[[_Entry, Reads], str]] = (_with_plain_blanks, _with_values_quoted, _as_text)
 
 
 def _meant(written: str) -> str:

@@ -32,6 +32,16 @@ class Refused:
     reason: Diagnostic
     name: str = ""
 
+    def as_problem(self) -> Problem:
+        """Return why it is refused, with the rule and the line."""
+        reason = self.reason
+        return Problem(
+            os.path.join(self.directory, SKILL_FILE) + (f":{reason.line}" if reason.line else ""),
+            f"is refused: {reason.message} ({reason.rule})",
+            reason.hint or "correct the file",
+            remote=f"The folder {os.path.basename(self.directory)!r}",
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class UnavailableRoot:
@@ -60,6 +70,15 @@ class Shadowed:
     skill: Skill
     winner: Skill
     why: ShadowReason
+
+    def as_problem(self) -> Problem:
+        """Return which skill took the name, and why."""
+        return Problem(
+            self.skill.directory,
+            f"lost the name {self.skill.name!r} to {self.winner.directory}: {self.why.value}",
+            "rename one of the two, or load it by its path",
+            remote=f"The folder {os.path.basename(self.skill.directory)!r}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,29 +260,3 @@ def _facts(skill: Skill, labels: Mapping[str, str]) -> list[object]:
     path = skill.directory[len(skill.root) :] if inside else os.path.basename(skill.directory)
     values = (getattr(skill, one.name) for one in fields(skill) if one.name not in _NOT_IN_DIGEST)
     return [labels[skill.root], path.replace(os.sep, "/").strip("/"), *values]
-
-
-def refusal_problems(report: ScanReport) -> tuple[Problem, ...]:
-    """Return the skills that are refused, each with the rule and the line."""
-    return tuple(refusal(one) for one in report.refused)
-
-
-def refusal(refused: Refused) -> Problem:
-    """Return why a skill is refused."""
-    reason = refused.reason
-    return Problem(
-        os.path.join(refused.directory, SKILL_FILE) + (f":{reason.line}" if reason.line else ""),
-        f"is refused: {reason.message} ({reason.rule})",
-        reason.hint or "correct the file",
-        remote=f"The folder {os.path.basename(refused.directory)!r}",
-    )
-
-
-def shadowing(lost: Shadowed) -> Problem:
-    """Return which skill took the name of another, and why."""
-    return Problem(
-        lost.skill.directory,
-        f"lost the name {lost.skill.name!r} to {lost.winner.directory}: {lost.why.value}",
-        "rename one of the two, or load it by its path",
-        remote=f"The folder {os.path.basename(lost.skill.directory)!r}",
-    )
