@@ -270,7 +270,7 @@ def test_a_connection_to_a_running_server_stays_without_stdio(
     done = skillhub("connect", which, "--yes")
     assert (done.code, path.read_bytes()) == (0, before), done.err
     assert "Cursor: connected already" in done.out
-    assert "hint: it uses the server at https://hub.example/mcp; with `--stdio` it starts one of its own" in done.out
+    assert "hint: it uses the server at https://hub.example/mcp; `--stdio` makes it start its own" in done.out
     (change,) = skillhub("connect", which, "--yes", "--json").json["clients"]
     assert (change["outcome"], "--stdio" in change["hint"]) == ("unchanged", True)
     assert skillhub("connect", which, "--yes", "--stdio").code == 0
@@ -326,11 +326,14 @@ def test_all_connects_every_installed_client_despite_failures(
         "line 1 column 17 (char 16)\n"
         "  hint: correct it, and run the command again\n"
     ) in done.out
-    assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out
+    assert (
+        "Kiro: nothing was changed (~/.kiro/settings/mcp.json): its entry 'skillhub' belongs to another program"
+        in done.out
+    )
     # Pasted under a name that is taken, the text would replace what has it.
     kiro = done.out.index("Kiro: nothing was changed")
     assert "To connect it yourself, put this there:" in done.out[:kiro]
-    assert done.out[kiro:].splitlines()[1:] == ["  hint: with `--name skills` SkillHub is connected beside it"]
+    assert done.out[kiro:].splitlines()[1:] == ["  hint: `--name skills` connects SkillHub beside it"]
     assert (home / ".cursor" / "mcp.json").read_text() == broken
     assert (home / ".kiro" / "settings" / "mcp.json").read_text() == other
     renamed = skillhub("connect", "kiro", "--yes", "--name", "hub")
@@ -341,7 +344,7 @@ def test_all_connects_every_installed_client_despite_failures(
 def test_a_project_needs_the_command_on_path(skillhub: Skillhub, home: Path, tmp_path: Path) -> None:
     done = skillhub("connect", "cursor", "--scope", "project", "--yes", "--cwd", tmp_path)
     assert done.code == 1
-    assert "It does not start: skillhub-mcp is in no directory of its PATH" in done.out
+    assert "It does not start: skillhub-mcp is not on its PATH" in done.out
 
 
 def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:

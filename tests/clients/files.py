@@ -129,7 +129,7 @@ REFUSED = [
     (ClientFile("servers twice", "cursor", '{"mcpServers": {}, "mcpServers": {}}'), "twice"),
     (
         ClientFile("our name twice", "cursor", '{"mcpServers": {"skillhub": {}, "skillhub": {}}}'),
-        "twice|something else",
+        "twice|another program",
     ),
     (ClientFile("a line break in a string", "cursor", '{"a": "b\nc"}'), "control character"),
     (ClientFile("nested too deep", "cursor", '{"a":' * 100_000), "deep"),

@@ -68,7 +68,7 @@ def test_a_server_that_does_not_answer_is_a_problem() -> None:
 
 
 def test_a_project_command_that_is_not_on_path_has_another_fix() -> None:
-    silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
+    silent = Probed(failure="skillhub-mcp is not on its PATH")
     problem = the_only(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
     assert problem.fix == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
 
@@ -89,7 +89,7 @@ def test_another_program_that_answers_is_a_problem() -> None:
 def test_fetching_the_other_program_of_our_name_is_a_problem(command: str) -> None:
     server = StdioServer(command, ("run", "skillhub-mcp"))
     problem = the_only(found(Tried(connection(server, is_ours=False), untried="not ours")))
-    assert "from the package index, where it is another program's" in problem.message
+    assert "installs another program" in problem.message
 
 
 def test_an_entry_for_another_program_is_a_note() -> None:
@@ -124,7 +124,7 @@ def test_an_entry_with_skills_dir_names_the_hidden_skills(tmp_path: Path) -> Non
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
     roots = {str(tmp_path): 2, "/home/ada/.agents/skills": 3, "/srv/empty": 0}
     warning = the_only(found(Tried(connection(server), ANSWERED), roots), Level.WARNING)
-    assert warning.message.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
+    assert warning.message.endswith("sets SKILLS_DIR, which hides 3 skills in /home/ada/.agents/skills from Cursor")
     assert warning.fix == "remove SKILLS_DIR from the entry"
     warning = the_only(found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}), Level.WARNING)
     assert f"`skillhub roots add {tmp_path}` serves that too" in warning.fix
@@ -137,7 +137,7 @@ def test_an_entry_with_skills_dir_that_hides_nothing_has_no_finding(tmp_path: Pa
 
 def test_a_missing_skills_dir_in_an_entry_is_a_problem(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path / "gone")})
-    assert "which is no directory" in the_only(found(Tried(connection(server), ANSWERED))).message
+    assert "which is not a directory" in the_only(found(Tried(connection(server), ANSWERED))).message
 
 
 def test_an_entry_under_another_clients_key_is_a_problem() -> None:

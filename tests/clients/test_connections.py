@@ -155,10 +155,10 @@ def test_another_program_with_our_name_is_not_replaced_or_removed(
 ) -> None:
     path = path_of(CURSOR, machine)
     before = put(path, json.dumps({"mcpServers": {"skillhub": entry}}))
-    with pytest.raises(ClientFileRefused, match="something else than SkillHub") as raised:
+    with pytest.raises(ClientFileRefused, match="belongs to another program") as raised:
         connections.plan(CURSOR, USER, SERVER, registrar=None)
     assert "--name" in (raised.value.hint or "")
-    with pytest.raises(ClientFileRefused, match="something else than SkillHub"):
+    with pytest.raises(ClientFileRefused, match="belongs to another program"):
         connections.plan_removal(CURSOR, USER, registrar=None)
     assert path.read_bytes() == before
 
@@ -214,7 +214,7 @@ def link_to_itself(path: Path) -> None:
 UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "read-only": (read_only, "read-only"),
     "a directory": (lambda path: path.mkdir(parents=True), "is a directory"),
-    "a link to itself": (link_to_itself, "circle"),
+    "a link to itself": (link_to_itself, "loop"),
     "below a file": (lambda path: put(path.parent, "a file"), "Not a directory"),
     "broken": (lambda path: put(path, '{"a": 1 "b": 2}'), "delimiter"),
     "Latin-1": (lambda path: put(path, b'{"a": "caf\xe9"}'), "UTF-8"),
@@ -276,7 +276,7 @@ def test_nothing_is_changed_without_a_backup(machine: Machine, connections: Conn
             put(path, before)
         plan = connections.plan(CURSOR, USER, SERVER, registrar=None)
         assert isinstance(plan, FileChange)
-        with pytest.raises(ClientFileRefused, match="no copy of it can be kept"):
+        with pytest.raises(ClientFileRefused, match="cannot be backed up"):
             connections.carry_out(plan)
         assert (path.read_text() if path.exists() else None) == before
 
@@ -380,7 +380,7 @@ def test_an_address_registered_with_claude_code_can_be_removed(machine: Machine,
     plan = connections.plan(claude, USER, address, registrar="/usr/bin/claude")
     assert isinstance(plan, Registration)
     put(state, json.dumps({"mcpServers": {"skillhub": plan.entry}}))
-    with pytest.raises(ClientFileRefused, match="something else"):
+    with pytest.raises(ClientFileRefused, match="another program"):
         connections.plan_removal(claude, USER, registrar="/usr/bin/claude")
     connections.note_registration(plan)
     gone = connections.plan_removal(claude, USER, registrar="/usr/bin/claude")

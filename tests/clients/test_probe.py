@@ -28,7 +28,7 @@ def test_a_probed_server_names_itself_and_its_tools(hub_environment: dict[str, s
 
 @pytest.mark.parametrize(
     ("command", "reason"),
-    [("/no/such/skillhub-mcp", "does not exist"), ("no-such-skillhub-mcp", "in no directory of its PATH")],
+    [("/no/such/skillhub-mcp", "does not exist"), ("no-such-skillhub-mcp", "is not on its PATH")],
 )
 def test_a_missing_command_is_reported(command: str, reason: str, tmp_path: Path) -> None:
     probed = probe(StdioServer(command), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path))
@@ -47,7 +47,7 @@ def test_the_last_line_of_a_failed_server_is_reported(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\necho 'SKILLS_DIR is broken' >&2\nexit 2\n")
     program.chmod(0o755)
     probed = probe(StdioServer(str(program)), environment={"PATH": "/usr/bin:/bin"}, cwd=str(tmp_path))
-    assert probed.failure.endswith("it said: SKILLS_DIR is broken")
+    assert probed.failure.endswith("its last line: SKILLS_DIR is broken")
 
 
 def test_a_silent_server_times_out(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_an_http_error_is_explained(refusing: Callable[[int], str], tmp_path: Pa
     def failure(status: int, variable: str = "", **environment: str) -> str:
         return probe(HttpServer(refusing(status), variable), environment=environment, cwd=str(tmp_path)).failure
 
-    assert "wants a token; `--token-variable NAME`" in failure(401)
-    assert "wants a token, and HUB_TOKEN is not set here" in failure(401, "HUB_TOKEN")
-    assert "refuses the token that HUB_TOKEN has here" in failure(403, "HUB_TOKEN", HUB_TOKEN="wrong")
+    assert "needs a token; `--token-variable NAME`" in failure(401)
+    assert "needs a token, and HUB_TOKEN is not set here" in failure(401, "HUB_TOKEN")
+    assert "rejected the token in HUB_TOKEN" in failure(403, "HUB_TOKEN", HUB_TOKEN="wrong")
     assert "the path of a SkillHub server is /mcp" in failure(404)
     assert "answered with the HTTP status 503" in failure(503)
 

@@ -1,4 +1,4 @@
-"""Decide what is wrong with connections, from the clients' files and the answers of the servers."""
+"""Find problems of connections, from the clients' files and the answers of the servers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from enum import Enum
 from itertools import combinations
 from urllib.parse import urlsplit
 
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.entries import DEFAULT_NAME
 from skillhub_mcp.clients.machine import Machine
@@ -21,6 +22,7 @@ from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import RegisteredFile
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.model import Problem
+from skillhub_mcp.skills.roots import is_at_or_below
 
 SERVER_NAME = "SkillHub"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -30,7 +32,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Tried:
     """A connection, and the answer of its server; None if it was not started, for the reason `untried`.
 
-    `by_shell_only`: the shell's PATH has the command, and that of programs started from a desktop does not.
+    `by_shell_only`: the command is on the shell's PATH, and not on that of programs started from a desktop.
     """
 
     connection: Connection
@@ -47,7 +49,7 @@ class Tried:
 
 
 class Level(str, Enum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     PROBLEM = "problem"
     WARNING = "warning"
@@ -58,7 +60,7 @@ Finding = tuple[Level, Problem]
 
 
 def unreadable(file: RegisteredFile) -> Problem:
-    """Return that a client's file cannot be read."""
+    """Return the problem of a client's file that cannot be read."""
     what = f"cannot be read as {file.client.title}'s file: {file.refusal}"
     return Problem(file.path, what, f"correct it, then `{_connect(file.client, file.scope)}`")
 
@@ -78,14 +80,14 @@ def misplaced(file: RegisteredFile) -> list[Problem]:
 
 
 def unconnected(client: Client, sign: str) -> Problem:
-    """Return that a client is installed here, as `sign` shows, and is not connected."""
+    """Return the note about a client that is installed, as `sign` shows, and not connected."""
     return Problem(sign, f"{client.title} is installed here and not connected", _connect(client, ClientScope.USER))
 
 
 def why_not_started(connection: Connection, machine: Machine) -> str:
-    """Return why a connection is not started; empty where it may be.
+    """Return why a connection is not started; empty if it may be.
 
-    A project's file may come from anybody: only what cannot be more than an installed SkillHub is started.
+    A project's file may be hostile: of its entries, only those that start an installed SkillHub are started.
     """
     server = connection.server
     if connection.is_off:
@@ -93,28 +95,28 @@ def why_not_started(connection: Connection, machine: Machine) -> str:
     if server is None:
         return ""
     if isinstance(server, StdioServer) and not connection.is_ours:
-        return "it starts something else than SkillHub"
+        return "it starts another program"
     if connection.scope is ClientScope.USER or connection.was_written_here:
         return ""
     if isinstance(server, HttpServer):
         nearby = urlsplit(server.url).hostname in _LOOPBACK and not server.token_variable
-        return "" if nearby else "a project's file sends it to another machine, or sends it a token"
+        return "" if nearby else "a project's entry leads to another machine, or sends a token"
     is_own = os.path.isabs(server.command) and _is_below(server.command, sys.prefix)
     if server.environment == {"SKILLHUB_CWD": connection.client.workspace}:
         server = replace(server, environment={})
     plain = server.command in COMMANDS and not (server.arguments or server.environment or server.variables)
     if not plain and not (is_own and server == StdioServer(server.command)):
-        return "a project's file says more than to start SkillHub"
+        return "a project's entry does more than start SkillHub"
     found = shutil.which(server.command, path=machine.environment.get("PATH", ""))
     if found is not None and _is_below(found, machine.project) and not _is_below(found, sys.prefix):
-        return "its command is the project's own"
+        return "its command belongs to the project"
     return ""
 
 
 def connection_findings(
     tried: Tried, version: str, roots: Mapping[str, int], unknown: Callable[[Iterable[str]], Mapping[str, str]]
 ) -> Iterator[Finding]:
-    """Yield what is wrong with one connection.
+    """Yield the problems of one connection.
 
     `version` is this program's. `roots` are the directories that it searches, with the number of their skills.
     `unknown` returns which variables are misspelt settings, and what is wrong with each.
@@ -135,7 +137,7 @@ def connection_findings(
         # Connecting does not change an entry that is not known to be ours.
         fix = command if connection.is_ours else replacing
     elif isinstance(server, StdioServer) and fetches_namesake(server):
-        what = f"{entry} fetches SkillHub's name from the package index, where it is another program's"
+        what = f"{entry} installs another program, which has SkillHub's name on the package index"
         fix = replacing
     elif connection.is_off and connection.is_ours:
         level, what = Level.WARNING, f"{entry} is switched off in {client.title}"
@@ -181,8 +183,8 @@ def _of_installation(tried: Tried, probed: Probed, entry: str, command: str, ver
     connection, server = tried.connection, tried.connection.server
     title = connection.client.title
     if tried.by_shell_only and isinstance(server, StdioServer):
-        what = f"{entry} starts {server.command!r}, which your shell finds, and {title} does not when it is started"
-        what += " from the desktop"
+        what = f"{entry} starts {server.command!r}, which is on your shell's PATH, but not on that of {title}"
+        what += " when it is started from the desktop"
         if connection.scope is ClientScope.USER:
             yield Level.PROBLEM, Problem(connection.path, what, f"`{command}` writes the absolute path")
         else:
@@ -199,16 +201,15 @@ def _of_directories(connection: Connection, entry: str, roots: Mapping[str, int]
     named = server.environment.get("SKILLS_DIR", "") if isinstance(server, StdioServer) else ""
     searched = {os.path.realpath(expand_home(one)) for one in named.split(os.pathsep) if one.strip()}
     if missing := sorted(one for one in searched if not os.path.isdir(one)):
-        what = f"{entry} sets SKILLS_DIR to {missing[0]}, which is no directory"
+        what = f"{entry} sets SKILLS_DIR to {missing[0]}, which is not a directory"
         yield Level.PROBLEM, Problem(connection.path, what, "correct it, or remove it")
         return
-    places = {os.path.realpath(root): root for root in roots}
-    hidden = [f"{roots[root]:,} in {root}" for place, root in places.items() if roots[root] and place not in searched]
-    if searched and hidden:
-        unknown = sorted(searched - set(places))
+    others = {root: count for root, count in roots.items() if count and os.path.realpath(root) not in searched}
+    if searched and others:
+        hidden = ", ".join(f"{plural(count, 'skill')} in {root}" for root, count in others.items())
+        unknown = sorted(searched - set(map(os.path.realpath, roots)))
         added = f"; `skillhub roots add {shlex.quote(unknown[0])}` serves that too" if unknown else ""
-        what = f"{entry} sets SKILLS_DIR, and so {connection.client.title} sees none of the skills elsewhere: "
-        what += ", ".join(hidden)
+        what = f"{entry} sets SKILLS_DIR, which hides {hidden} from {connection.client.title}"
         yield Level.WARNING, Problem(connection.path, what, f"remove SKILLS_DIR from the entry{added}")
 
 
@@ -240,5 +241,4 @@ def _options(scope: ClientScope, name: str) -> str:
 
 
 def _is_below(path: str, directory: str) -> bool:
-    real, top = os.path.realpath(path), os.path.realpath(directory)
-    return real == top or real.startswith(os.path.join(top, ""))
+    return is_at_or_below(os.path.realpath(path), os.path.realpath(directory))

@@ -30,11 +30,11 @@ from skillhub_mcp.clients.splice import InvalidText
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 
 _T = TypeVar("_T")
-_OTHER = "{!r} in it is something else than SkillHub"
+_OTHER = "its entry {!r} belongs to another program"
 
 
 class ChangeKind(str, Enum):
-    """What a change does: the client is then …"""
+    """The state of a client after a change."""
 
     CONNECT = "connected"
     UPDATE = "updated"
@@ -43,10 +43,10 @@ class ChangeKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done about the entry `name` in the client's file at `path`; of this class itself, nothing.
+    """A plan for the entry `name` in the client's file at `path`; a plan of this class itself changes nothing.
 
-    `server` is the one that `entry` leads to then, if any, and `hint` says how to change it anyway. `is_off`: it is
-    switched off in the client.
+    `server` is the one that `entry` then leads to, if any; `hint` says how to change it anyway. `is_off`: the client
+    has the entry switched off.
     """
 
     client: Client
@@ -89,7 +89,7 @@ class Connection:
     """An entry of a client's file that starts SkillHub, or has its name.
 
     `server` is None if the client cannot use the entry. `is_ours`: it starts SkillHub, or `connect` wrote it
-    (`was_written_here`). `is_off`: it is switched off in the client.
+    (`was_written_here`). `is_off`: the client has it switched off.
     """
 
     client: Client
@@ -138,10 +138,10 @@ class Connections:
         registrar: str | None,
         replaces_address: bool = True,
     ) -> Plan:
-        """Return what connects `client` to `server`. Raises InvalidArgument, ClientFileRefused.
+        """Return the plan that connects `client` to `server`. Raises InvalidArgument, ClientFileRefused.
 
-        `registrar` is the path of the client's own program, if it is installed. Without `replaces_address` an entry of
-        ours for a running server does not become one for a server that the client starts.
+        `registrar` is the path of the client's own program, if it is installed. Without `replaces_address`, our
+        entry for a running server is not replaced by one for a server that the client starts.
         """
         entry = entry_of(client, server, name=name)
         if client.is_printed:
@@ -155,13 +155,13 @@ class Connections:
         if name in entries:
             kind, old = ChangeKind.UPDATE, self._connection(client, scope, file, name, entries[name])
             if not old.is_ours:
-                hint = "with `--name skills` SkillHub is connected beside it"
+                hint = "`--name skills` connects SkillHub beside it"
                 raise ClientFileRefused(path, _OTHER.format(name), hint=hint, name_taken=True)
             entry = merged(client, entries[name], entry)
             now = old.server
             keeps_address = not replaces_address and isinstance(now, HttpServer) and not isinstance(server, HttpServer)
             if entries[name] == entry or keeps_address:
-                hint = f"it uses the server at {now}; with `--stdio` it starts one of its own" if keeps_address else ""
+                hint = f"it uses the server at {now}; `--stdio` makes it start its own" if keeps_address else ""
                 return Plan(client, scope, name, path, now, is_off=old.is_off, hint=hint)
         wanted = server_of(client, entry)
         if client.registrar and scope is ClientScope.USER:
@@ -177,9 +177,9 @@ class Connections:
     def plan_removal(
         self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME, registrar: str | None
     ) -> Plan:
-        """Return what removes our entry from a client's file. Raises ClientFileRefused.
+        """Return the plan that removes our entry from a client's file. Raises ClientFileRefused.
 
-        A file that nothing else has changed since is restored; from any other, only our entry goes.
+        A file without later changes by others is restored; from any other file, only our entry is removed.
         """
         if client.is_printed:
             raise ClientFileRefused(client.where, "its entry was printed: remove it by hand")
@@ -207,7 +207,7 @@ class Connections:
         return FileChange(client, scope, name, path, kind=kind, file=file, after=after)
 
     def carry_out(self, change: FileChange) -> None:
-        """Write a planned change, after a copy of what was there. Raises ClientFileRefused."""
+        """Back up the file and write a planned change. Raises ClientFileRefused."""
         file = change.file
         refuse_changed(file)
         after = "" if change.after is None else digest_of(change.after)
@@ -216,7 +216,7 @@ class Connections:
         replace_client_file(file, change.after)
 
     def note_registration(self, registration: Registration) -> None:
-        """Record what a client's own program has registered or removed. Raises ClientFileRefused."""
+        """Record an entry that a client's own program registered or removed. Raises ClientFileRefused."""
         place = os.path.realpath(registration.path)
         self._keep(Backup(place, existed=False, name=registration.name, entry=registration.entry), None)
 
@@ -224,7 +224,7 @@ class Connections:
         try:
             self._backups.keep(change, before)
         except OSError as error:
-            reason = f"no copy of it can be kept in {self._machine.home}/.skillhub: {error.strerror}"
+            reason = f"it cannot be backed up in {self._machine.home}/.skillhub: {error.strerror}"
             raise ClientFileRefused(change.path, reason) from error
 
     def _read(self, path: str, scope: ClientScope) -> FileAsRead:

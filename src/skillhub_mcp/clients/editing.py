@@ -1,6 +1,6 @@
-"""Put our entry into a client's file or remove it, and nothing else.
+"""Add our entry to a client's file or remove it, and change nothing else.
 
-Every result is parsed again: it must say what the file said before, but for our entry, or the change is refused.
+Every result is parsed again: the change is refused if anything but our entry differs.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _checked(client: Client, old: str, new: str, name: str, entry: ClientEntry |
     (before, replaced), (after, entries) = _read(client, old), _read(client, new)
     replaced.pop(name, None)
     if entries.pop(name, None) != entry or _without_empty(after) != _without_empty(before):
-        raise InvalidText("it cannot be changed without touching what is not ours")
+        raise InvalidText("its other content would change too")
     return new
 
 

@@ -1,4 +1,4 @@
-"""Read a client's file, and replace it in one step: behind every link, with its mode and owner kept."""
+"""Read a client's file, and replace it in one step; links, mode and owner are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileAsRead:
-    """A client's file: its `path`, the `place` behind its links, and its bytes; None if it does not exist.
+    """A client's file: its `path`, the `place` that its links lead to, and its bytes; None if it does not exist.
 
     `mode` and `owner` (user and group) are those of the file.
     """
@@ -79,5 +79,5 @@ def refuse_changed(file: FileAsRead) -> None:
 
 
 def _reason(error: OSError) -> str:
-    reasons = {errno.ELOOP: "its links lead in a circle", errno.EISDIR: "it is a directory"}
+    reasons = {errno.ELOOP: "its links form a loop", errno.EISDIR: "it is a directory"}
     return reasons.get(error.errno or 0) or f"{error.strerror or error}"

@@ -1,4 +1,4 @@
-"""Start a connection as its client would, and see whether the server answers `initialize` and `tools/list`."""
+"""Start a server as its client would, and check that it answers `initialize` and `tools/list`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
     if program is None:
         absolute = os.path.isabs(server.command)
         where = "cannot be executed" if absolute and os.path.exists(server.command) else "does not exist"
-        return Probed(failure=f"{server.command} {where if absolute else 'is in no directory of its PATH'}")
+        return Probed(failure=f"{server.command} {where if absolute else 'is not on its PATH'}")
     from fastmcp.client.transports import StdioTransport
 
     named = {name: environment[name] for name in server.variables if name in environment}
@@ -88,7 +88,7 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
         os.lseek(log.fileno(), max(0, os.fstat(log.fileno()).st_size - _READ_BYTES), os.SEEK_SET)
         lines = os.read(log.fileno(), _READ_BYTES).decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return Probed(failure=f"{probed.failure}; it said: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
+    return Probed(failure=f"{probed.failure}; its last line: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
 
 
 def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -> Probed:
@@ -109,15 +109,15 @@ def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -
 
 
 def _refusal(server: HttpServer, status: int, *, has_token: bool) -> str:
-    """Return what an HTTP status means for someone who connects a client; empty if it says nothing."""
+    """Return the cause of an HTTP status, as a sentence; empty if unknown."""
     if status == HTTPStatus.NOT_FOUND:
         return f"nothing is served at {server}; the path of a SkillHub server is /mcp"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         if has_token:
-            return f"{server} refuses the token that {server.token_variable} has here"
+            return f"{server} rejected the token in {server.token_variable}"
         if server.token_variable:
-            return f"{server} wants a token, and {server.token_variable} is not set here"
-        return f"{server} wants a token; `--token-variable NAME` names the variable that has it"
+            return f"{server} needs a token, and {server.token_variable} is not set here"
+        return f"{server} needs a token; `--token-variable NAME` names the variable that holds it"
     return f"{server} answered with the HTTP status {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
 
 

@@ -237,7 +237,7 @@ def drop_table(text: str, path: Sequence[str]) -> str:
     """Return a TOML text without the table at `path` and those below it, and one empty line. Raises InvalidText."""
     span = _span(text, path)
     if span is None:
-        raise InvalidText(f"{'.'.join(path)} is not written as a table of its own")
+        raise InvalidText(f"{'.'.join(path)} has no table of its own")
     return re.sub(r"(\r?\n)\r?\n\Z", r"\1", text[: span[0]]) + text[span[1] :]
 
 
