@@ -170,19 +170,14 @@ def check_clients(installation: Installation) -> CheckResult:
         ],
         state=f"{plural(len(clients), 'client')} connected" if clients else _NOT_CONNECTED,
         details=[_detail(one) for one in tried],
-        facts={"connections": [_json(one) for one in tried]},
+        facts={
+            "connections": [
+                {"client": one.connection.client.name, "path": one.connection.path, "name": one.connection.name}
+                | {"answers": one.probed and one.probed.answers, "version": (one.probed and one.probed.version) or None}
+                for one in tried
+            ]
+        },
     )
-
-
-def _json(tried: Tried) -> dict[str, object]:
-    known, probed = tried.connection, tried.probed
-    return {
-        "client": known.client.name,
-        "path": known.path,
-        "name": known.name,
-        "answers": probed and probed.answers,
-        "version": (probed and probed.version) or None,
-    }
 
 
 def _try(connection: Connection, machine: Machine) -> Tried:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.progress import ProgressCallback
     from skillhub_mcp.skills.model import Skill
 
+LEAST_SHARE = 0.8
+"""The share of a skill's own score from which on another competes with it."""
+
 _QUERY_CHARACTERS = 300
 _HITS = 5
 
@@ -46,15 +49,15 @@ def search_for_itself(hub: SkillHub, skill: Skill) -> OwnSearch:
     return OwnSearch(rank, len(hits), tuple(_rivals(handle, hits[rank - 1], hits)))
 
 
-def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) -> list[Overlap]:
-    """Return the pairs with a share of at least `least`, the closest first. Raises IndexUnavailable."""
+def find_overlaps(hub: SkillHub, progress: ProgressCallback) -> list[Overlap]:
+    """Return the pairs with a share of at least `LEAST_SHARE`, the closest first. Raises IndexUnavailable."""
     skills = hub.skills()
     found: dict[frozenset[str], Overlap] = {}
     for number, skill in enumerate(skills):
         progress("comparing", number, len(skills))
         for overlap in search_for_itself(hub, skill).overlaps:
             pair = frozenset((overlap.skill, overlap.rival))
-            if overlap.share >= least and (pair not in found or found[pair].share < overlap.share):
+            if overlap.share >= LEAST_SHARE and (pair not in found or found[pair].share < overlap.share):
                 found[pair] = overlap
     progress("comparing", len(skills), len(skills))
     return sorted(found.values(), key=lambda overlap: (-overlap.share, overlap.skill, overlap.rival))

@@ -29,8 +29,6 @@ from skillhub_mcp.usage import NAME_A_LOG, read_usage
 
 _SHOWN_HITS = 3
 _SHOWN_PAIRS = 50
-# The share of a skill's own score from which on another competes with it.
-_LEAST_SHARE = 0.8
 
 
 def add_arguments(parser: Parser, _: str) -> None:
@@ -56,7 +54,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("ACTION", "is required", hint="skillhub eval run|from-log, or skillhub eval --overlaps")
     # Comparing skills is not a use of them, so it is not logged.
     with terminal_progress() as progress, open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
-        found = find_overlaps(hub, least=_LEAST_SHARE, progress=progress)
+        found = find_overlaps(hub, progress)
     if args.json:
         return print_json({"overlaps": [asdict(one) for one in found], "pairs": len(found)})
     if not found:

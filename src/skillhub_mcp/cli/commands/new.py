@@ -18,7 +18,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
-from skillhub_mcp.evaluation.overlaps import search_for_itself
+from skillhub_mcp.evaluation.overlaps import LEAST_SHARE, search_for_itself
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -27,8 +27,6 @@ from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.validation.checker import check
 from skillhub_mcp.validation.targets import targets
 
-# From this share of a skill's own score on, `skillhub eval --overlaps` lists a rival.
-_LEAST_OVERLAP = 0.8
 _QUESTION = (
     "What does it do, and when should an agent use it? One or two sentences, such as:\n"
     "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n>"
@@ -148,7 +146,7 @@ def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
     rivals = [
         {"skill": one.rival, "share": round(one.share, 3), "copy": one.copy, "shared": list(one.shared)}
         for one in found.overlaps
-        if one.copy or one.share >= _LEAST_OVERLAP
+        if one.copy or one.share >= LEAST_SHARE
     ]
     return {"served": True, "rank": found.rank, "hits": found.hits, "overlaps": rivals}
 
