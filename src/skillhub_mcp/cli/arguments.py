@@ -7,7 +7,6 @@ import ast
 import difflib
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -75,10 +74,6 @@ class Parser(argparse.ArgumentParser):
                 found.refuse_command(word)
             found = found.subcommands[word]
         return found
-
-    def print_help(self, file: Any = None) -> None:
-        # argparse ignores that help cannot be written.
-        (sys.stdout if file is None else file).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         required = _REQUIRED.fullmatch(message)

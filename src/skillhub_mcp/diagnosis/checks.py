@@ -170,14 +170,19 @@ def check_clients(installation: Installation) -> CheckResult:
         ],
         state=f"{plural(len(clients), 'client')} connected" if clients else _NOT_CONNECTED,
         details=[_detail(one) for one in tried],
-        facts={
-            "connections": [
-                {"client": one.connection.client.name, "path": one.connection.path, "name": one.connection.name}
-                | {"answers": one.probed and one.probed.answers, "version": (one.probed and one.probed.version) or None}
-                for one in tried
-            ]
-        },
+        facts={"connections": [_json(one) for one in tried]},
     )
+
+
+def _json(tried: Tried) -> dict[str, object]:
+    known, probed = tried.connection, tried.probed
+    return {
+        "client": known.client.name,
+        "path": known.path,
+        "name": known.name,
+        "answers": probed and probed.answers,
+        "version": (probed and probed.version) or None,
+    }
 
 
 def _try(connection: Connection, machine: Machine) -> Tried:
@@ -188,11 +193,10 @@ def _try(connection: Connection, machine: Machine) -> Tried:
     environment = environment_of(server, machine, from_desktop=not connection.client.in_terminal)
     by_shell_only = False
     if isinstance(server, StdioServer) and not shutil.which(server.command, path=environment["PATH"]):
-        shell = machine.environment.get("PATH", "")
-        by_shell_only = shutil.which(server.command, path=shell) is not None
+        by_shell_only = shutil.which(server.command) is not None
         if by_shell_only:
             # Whether it would answer is worth knowing all the same.
-            environment["PATH"] = shell
+            environment["PATH"] = os.environ["PATH"]
     cwd = machine.project if connection.scope is ClientScope.PROJECT else machine.home
     probed = probe(server, environment=environment, cwd=cwd, seconds=_SECONDS)
     return Tried(connection, probed, by_shell_only=by_shell_only)

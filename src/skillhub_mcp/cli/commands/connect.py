@@ -40,6 +40,7 @@ from skillhub_mcp.settings import read_settings, settings_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CHOICES_OF_SKILLS = {"SKILLS_DIR": "--skills-dir", "SKILLHUB_ROOTS": "--roots"}
 _REGISTRAR_LIMITS = RunLimits(timeout_seconds=60.0, max_output_bytes=100_000)
 _DESCRIPTIONS = {
     "connect": "Register SkillHub with clients: show what changes in their files, ask, write, and start the server as "
@@ -135,7 +136,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _refuse_options(args: argparse.Namespace, options: Mapping[str, str]) -> None:
-    for typed, setting in (("--skills-dir", "SKILLS_DIR"), ("--roots", "SKILLHUB_ROOTS")):
+    for setting, typed in _CHOICES_OF_SKILLS.items():
         if setting in options:
             _refuse_choice_of_skills(typed)
     if not _NAME.fullmatch(args.name):
@@ -383,8 +384,7 @@ def _print_entries(
 def _offer_found(args: argparse.Namespace) -> dict[str, object]:
     """Offer to serve the skills that are here and not served, and return what came of it as JSON values."""
     # The entry has no choice of skills, so neither has the server that it starts.
-    chosen = ("SKILLS_DIR", "SKILLHUB_ROOTS")
-    settings, _ = read_settings({name: value for name, value in os.environ.items() if name not in chosen})
+    settings, _ = read_settings({name: value for name, value in os.environ.items() if name not in _CHOICES_OF_SKILLS})
     own, found = found_skills(settings)
     serving = bool(found) and bool(args.serve_found)
     if not args.json and found:
@@ -507,7 +507,7 @@ def _environment(typed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]
         if not _VARIABLE.fullmatch(name):
             reason = f"{name!r} is not the name of a variable"
             raise InvalidArgument("--env", reason, hint="--env NAME=VALUE, or --env NAME")
-        if name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
+        if name in _CHOICES_OF_SKILLS:
             _refuse_choice_of_skills(f"--env {name}")
         if equals and looks_secret(name, value):
             reason = f"{name} looks like a secret, and no secret is written to a file"

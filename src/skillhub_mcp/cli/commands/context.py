@@ -18,7 +18,6 @@ from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, R
 from skillhub_mcp.disclosure.context.catalogue import context_entries
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 
 _CODELIA = "codelia"
@@ -112,7 +111,7 @@ def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_line(f"{skill.handle}  {skill.directory}")
     for one in resolution.unresolved:
         among = f": {', '.join(one.candidates)}" if one.candidates else ""
-        print_note(in_line(f"{one.mention} {_WHY[one.why]}{among}"))
+        print_note(f"{one.mention} {_WHY[one.why]}{among}")
     return EXIT_OK
 
 

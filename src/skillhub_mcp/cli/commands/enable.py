@@ -9,7 +9,7 @@ from functools import partial
 
 from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.arguments import skill_argument
-from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.console import print_line, print_note
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.errors import SkillNotFound
@@ -17,7 +17,6 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import change_choices
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
@@ -47,15 +46,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for one in chosen:
         now, standing = _answering(snapshot, policy, one.skill.name), policy.availability(one.skill)
         answers = None if now is None else now.directory
-        name = in_line(one.skill.name)
-        rows.append({"name": one.skill.name, "path": one.skill.directory, "state": standing.value, "answers": answers})
+        name = one.skill.name
+        rows.append({"name": name, "path": one.skill.directory, "state": standing.value, "answers": answers})
         if args.json:
             continue
-        print_text(f"{name} {'would be' if args.dry_run else 'is'} {args.command}d{where}")
+        print_line(f"{name} {'would be' if args.dry_run else 'is'} {args.command}d{where}")
         if args.dry_run:
             continue
         if now is not None and one.others and answers != one.answered:
-            print_note(f"{name} now loads {in_line(now.directory)} ({snapshot.source(now).value})")
+            print_note(f"{name} now loads {now.directory} ({snapshot.source(now).value})")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"
             print_note(f"{name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project")

@@ -23,7 +23,6 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.hub import MAX_LIMIT, ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.names import fold_name, typed_command
 from skillhub_mcp.skills.roots import Source
 
@@ -77,7 +76,7 @@ def _ask(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> int:
         elif 1 <= int(answer) <= len(shown):
             chosen = shown[int(answer) - 1]
             if chosen.standing is not Availability.ON:
-                why = in_line(typed_command("skillhub why", chosen.handle))
+                why = typed_command("skillhub why", chosen.handle)
                 print_note(f"agents neither find nor load it ({chosen.standing.value}): {why}")
             print_line(chosen.handle)
             return EXIT_OK

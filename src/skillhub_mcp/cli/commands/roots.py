@@ -141,7 +141,7 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         state = _state(one, " in this project" if entries[one["place"]] else "", dry_run=args.dry_run)
         # The directories of a word are not known before it is recorded.
         count = f": {_count(one)}" if one["skills"] or not args.dry_run else ""
-        print_line(f"{_shown(settings, one['place'])} {state}{count}")
+        print_line(f"{surroundings_of(settings).shown(one['place'])} {state}{count}")
     if not added:
         print_text("Every skill that was found is served already; `skillhub roots` lists the places.")
     if chosen and not args.dry_run and not all(one["searched"] for one in added):
@@ -156,10 +156,6 @@ def _state(added: Mapping[str, Any], where: str, *, dry_run: bool) -> str:
     if dry_run:
         return f"would be recorded{where}"
     return f"is searched{where} from now on" if added["searched"] else f"is recorded{where}, and not searched here"
-
-
-def _shown(settings: Settings, entry: str) -> str:
-    return entry if entry in RECORDABLE_PLACES else surroundings_of(settings).shown(entry)
 
 
 def _roots_of_entry(entry: str, roots: Sequence[SkillRoot]) -> list[SkillRoot]:
@@ -203,8 +199,9 @@ def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         change_roots(roots_path(), change)
     if args.json:
         return print_json({"removed": entries, "record": roots_path(), "dry_run": args.dry_run})
+    state = f"{'would be' if args.dry_run else 'is'} no longer searched"
     for entry in entries:
-        print_line(f"{_shown(settings, entry)} {'would be' if args.dry_run else 'is'} no longer searched")
+        print_line(f"{surroundings_of(settings).shown(entry)} {state}")
     return EXIT_OK
 
 

@@ -19,7 +19,6 @@ from skillhub_mcp.policy.files import change_rules
 from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import DENYING, Action, rule_tool
 from skillhub_mcp.policy.unknown_names import KnownNames
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
@@ -82,7 +81,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for rule in rules:
         print_line(f"{args.command} {_about(rule)}: {'would be saved' if args.dry_run else 'saved'} in {path}")
     for note in [*notes, _others_text(files)]:
-        print_note(in_line(note))
+        print_note(note)
     return EXIT_OK
 
 
@@ -199,7 +198,7 @@ def _asked(command: str, options: Mapping[str, str]) -> str:
     """Return the name of the skill that is typed. Raises InvalidArgument for none."""
     with open_hub(options) as hub:
         names = sorted(one.skill.name for one in hub.listed() if one.shadowed_by is None)
-    print_note(f"Skills: {in_line(', '.join(names))}")
+    print_note(f"Skills: {', '.join(names)}")
     typed = (ask(f"{command} commands of which skill? (Enter to leave)") or "").strip()
     if not typed:
         raise InvalidArgument("NAME", "is required", hint=f"skillhub {command} --help")

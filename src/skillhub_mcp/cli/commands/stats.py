@@ -12,7 +12,6 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, first_lines, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import DEFAULT_USAGE_LOG, settings_of
 from skillhub_mcp.usage import Usage, read_usage
 
@@ -76,4 +75,4 @@ def served_handles(hub: SkillHub) -> list[str]:
 def note_unreadable(usage: Usage, path: str) -> None:
     """Print on stderr the number of invalid lines in the log at `path`, and the first of them, if any."""
     if usage.unreadable:
-        print_note(f"{in_line(path)}:{usage.unreadable[0]} is invalid; skipped lines: {len(usage.unreadable):,}")
+        print_note(f"{path}:{usage.unreadable[0]} is invalid; skipped lines: {len(usage.unreadable):,}")

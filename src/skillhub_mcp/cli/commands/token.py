@@ -19,7 +19,6 @@ from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, filter_o
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.policy.visibility import Visibility
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import TOKEN_USES, settings_of
 from skillhub_mcp.usage import last_uses
 
@@ -109,10 +108,10 @@ def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
         known = KnownNames(every_skill(settings_of(options), hub.snapshot_and_policy()[0]))
     categories = ", ".join(sorted({skill.category for skill in known.skills if skill.category}))
     for one in known.unknown_skills(visibility.names or ()):
-        print_note(in_line(f"warning: no skill matches {one}"))
+        print_note(f"warning: no skill matches {one}")
     for one in known.unknown_categories(visibility.categories or ()):
         there_are = f"; there are {categories}" if categories and not one.near else ""
-        print_note(in_line(f"warning: no category matches {one}{there_are}"))
+        print_note(f"warning: no category matches {one}{there_are}")
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:

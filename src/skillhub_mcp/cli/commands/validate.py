@@ -13,7 +13,6 @@ from skillhub_mcp.cli.console import confirm, print_difference, print_note, prin
 from skillhub_mcp.cli.findings import RuleBook, find_targets, relative
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.apply_fixes import fix_file, write
@@ -99,6 +98,6 @@ def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namesp
         return 0
     problems = [problem for one in fixed if (problem := write(one)) is not None]
     for problem in problems:
-        print_note(f"not fixed: {in_line(problem.sentence())}")
+        print_note(f"not fixed: {problem.sentence()}")
     print_text(f"fixed {len(fixed) - len(problems):,} of {count}\n" if problems else f"fixed {count}\n")
     return len(problems)
