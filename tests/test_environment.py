@@ -15,7 +15,7 @@ from tests.conftest import SkillWriter
 from tests.server.bearers import INITIALIZE
 from tests.server.test_transports import RawClient
 
-from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment, shown_path
+from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment, shell_path, shown_path
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems keep their users elsewhere")
 
@@ -135,3 +135,16 @@ def test_in_a_deleted_working_directory_everything_but_the_project_is_served(
 def test_the_home_directory_is_shown_as_a_tilde() -> None:
     assert shown_path(os.path.join(os.environ["HOME"], "x")) == os.path.join("~", "x")
     assert shown_path("/elsewhere/x") == "/elsewhere/x"
+
+
+def test_a_path_is_quoted_for_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    cwd = "/home/me/code"
+    assert shell_path("/home/me/code/.cursor/skills", cwd=cwd) == "./.cursor/skills"
+    assert shell_path("/home/me/code/my skills", cwd=cwd) == "'./my skills'"
+    assert shell_path("/home/me/.claude/skills", cwd=cwd) == "~/.claude/skills"
+    # In the home directory, ~ is clearer.
+    assert shell_path("/home/me/.claude/skills", cwd="/home/me") == "~/.claude/skills"
+    assert shell_path("/home/me/my skills", cwd=cwd) == "'/home/me/my skills'"
+    assert shell_path("/srv/$(touch x)") == "'/srv/$(touch x)'"
+    assert shell_path("/srv/skills") == "/srv/skills"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from shlex import quote
 
 # The home of a user that has none. It is no directory, so nothing can be created in it, even by root.
 NO_HOME = "/dev/null"
+_PLAIN = re.compile(r"~?[\w@%+=:,./-]*")
 _PR_SET_DUMPABLE = 4
 
 
@@ -38,6 +41,18 @@ def shown_path(path: str) -> str:
     """Return a path as people write it: `~` for the home directory."""
     home = os.path.join(expand_home("~"), "")
     return f"~{os.sep}{path.removeprefix(home)}" if len(home) > 1 and path.startswith(home) else path
+
+
+def shell_path(path: str, *, cwd: str = "") -> str:
+    """Return a path as typed in a shell: with `./` below `cwd`, with `~` in the home directory, quoted where needed."""
+    # In the home directory, `~` is clearer.
+    is_here = bool(cwd) and cwd != expand_home("~") and path.startswith(os.path.join(cwd, ""))
+    shown = os.path.join(os.curdir, os.path.relpath(path, cwd)) if is_here else shown_path(path)
+    if _PLAIN.fullmatch(shown.replace(os.sep, "/")):
+        return shown
+    # In quotes, a `~` would be a name.
+    named = shown if is_here else path
+    return f'"{named}"' if os.name == "nt" else quote(named)
 
 
 def _name_a_home() -> str:

@@ -95,7 +95,10 @@ def test_each_mistake_that_hides_every_skill_fails_with_its_fix(
         return done.out
 
     assert f"{nowhere}\n      does not exist\n      → create it, or correct SKILLS_DIR" in reported(nowhere)
-    assert f"{file}\n      is a file, not a directory\n      → name a directory in SKILLS_DIR" in reported(file)
+    assert (
+        f"{file}\n      is a file, not a directory\n      → put a directory there, or correct SKILLS_DIR"
+        in reported(file)
+    )
     both = reported(refused)
     assert (
         f"{refused}/one/SKILL.md\n      is refused: there is no description (description-missing)\n      → describe"

@@ -63,7 +63,10 @@ def test_a_named_directory_must_exist_even_if_another_has_skills(
     if kind == "file":
         other.touch()
     done = skillhub("doctor", SKILLS_DIR=f"{skills_dir}{os.pathsep}{other}")
-    expected = {"missing": ("does not exist", "create it"), "file": ("is a file, not a directory", "name a directory")}
+    expected = {
+        "missing": ("does not exist", "create it"),
+        "file": ("is a file, not a directory", "put a directory there"),
+    }
     what, fix = expected[kind]
     assert (done.code, f"\n\nproblem  {other}\n  {what}\n  → {fix}" in done.out) == (1, True)
 

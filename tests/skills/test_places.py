@@ -12,7 +12,6 @@ from skillhub_mcp.skills.places import (
     RootsChoice,
     SkillPlace,
     known_places,
-    shell_path,
     why_not,
     why_searched,
 )
@@ -134,16 +133,3 @@ def test_a_searched_place_says_how_to_stop_serving_it(
     reason = why_searched(root, choice, shown="SHOWN", recorded=recorded)
     assert (reason.command or reason.setting) == change
     assert reason.why
-
-
-def test_a_path_is_quoted_for_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
-    cwd = "/home/me/code"
-    assert shell_path("/home/me/code/.cursor/skills", cwd=cwd) == "./.cursor/skills"
-    assert shell_path("/home/me/code/my skills", cwd=cwd) == "'./my skills'"
-    assert shell_path("/home/me/.claude/skills", cwd=cwd) == "~/.claude/skills"
-    # In the home directory, ~ is clearer.
-    assert shell_path("/home/me/.claude/skills", cwd="/home/me") == "~/.claude/skills"
-    assert shell_path("/home/me/my skills", cwd=cwd) == "'/home/me/my skills'"
-    assert shell_path("/srv/$(touch x)") == "'/srv/$(touch x)'"
-    assert shell_path("/srv/skills") == "/srv/skills"

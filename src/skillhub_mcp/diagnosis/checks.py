@@ -31,7 +31,7 @@ from skillhub_mcp.clients.table import CLIENTS, signs_of
 from skillhub_mcp.diagnosis.installation import CheckResult, Installation, with_publication
 from skillhub_mcp.diagnosis.installed_command import CommandOwner, command_on_path, own_command
 from skillhub_mcp.disclosure.listing import count_skills
-from skillhub_mcp.environment import expand_home, shown_path
+from skillhub_mcp.environment import expand_home, shell_path, shown_path
 from skillhub_mcp.errors import (
     CLOSE_TO_OTHERS,
     InvalidSetting,
@@ -52,7 +52,6 @@ from skillhub_mcp.settings import Settings, unknown_settings
 from skillhub_mcp.skills.model import Problem, Trust
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import typed_command
-from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.version import version
 
 _SANDBOX = "SKILLHUB_SANDBOX"

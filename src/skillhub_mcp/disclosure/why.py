@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from shlex import quote
 
+from skillhub_mcp.environment import shell_path
 from skillhub_mcp.policy.access import Availability, Policy, RulesAt
 from skillhub_mcp.policy.rules import Decision
 from skillhub_mcp.policy.tool_actions import DENYING, Action
@@ -17,7 +18,6 @@ from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, near_names, typed_command
-from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.selectors import terms_of
 from skillhub_mcp.skills.snapshot import Refused, Snapshot

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from skillhub_mcp.environment import expand_home
+from skillhub_mcp.environment import expand_home, shell_path
 from skillhub_mcp.skills.model import SKILL_FILE, Problem, Skill, is_skill_file
 from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
@@ -294,26 +294,22 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
 
 def _unusable_root(root: SkillRoot) -> Problem | None:
     """Return why a root that should be there cannot be walked, or None."""
-    is_hub = root.source is Source.HUB
+    other = "correct SKILLS_DIR" if root.source is Source.HUB else "remove the link that names it"
+    if root.recorded:
+        other = f"run `skillhub roots remove {shell_path(root.path)}`"
     try:
         is_directory = stat.S_ISDIR(os.stat(root.path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         if root.optional and not os.path.lexists(expand_home(root.given)):
             return None
-        other = _forget(root) or ("correct SKILLS_DIR" if is_hub else "remove the link that names it")
         return _problem(root.path, "does not exist", f"create it, or {other}")
     except OSError as error:
         return _problem(root.path, error)
-    if is_directory:
-        return None
-    other = _forget(root) or ("name a directory in SKILLS_DIR" if is_hub else "put a directory there, or nothing")
-    return _problem(root.path, "is a file, not a directory", other)
-
-
-def _forget(root: SkillRoot) -> str:
-    from skillhub_mcp.skills.places import shell_path
-
-    return f"run `skillhub roots remove {shell_path(root.path)}`" if root.recorded else ""
+    return (
+        None
+        if is_directory
+        else _problem(root.path, "is a file, not a directory", f"put a directory there, or {other}")
+    )
 
 
 def _problem(path: str, reason: str | OSError, fix: str = _READABLE, *, is_root: bool = True) -> Problem:

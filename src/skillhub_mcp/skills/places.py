@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from shlex import quote
 
 from skillhub_mcp._util.wording import plural
-from skillhub_mcp.environment import expand_home, shown_path
+from skillhub_mcp.environment import shell_path
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import Problem
 from skillhub_mcp.skills.plugins import Plugin
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory, located, project_places
-
-_PLAIN = re.compile(r"~?[\w@%+=:,./-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,18 +192,6 @@ def _with_word(words: Sequence[str], word: str) -> str:
 
 def _with_directory(directories: Sequence[str], path: str) -> str:
     return f"SKILLS_DIR={os.pathsep.join((*directories, path))}"
-
-
-def shell_path(path: str, *, cwd: str = "") -> str:
-    """Return a path as typed in a shell: with `./` below `cwd`, with `~` in the home directory, quoted where needed."""
-    # In the home directory, `~` is clearer.
-    is_here = bool(cwd) and cwd != expand_home("~") and path.startswith(os.path.join(cwd, ""))
-    shown = os.path.join(os.curdir, os.path.relpath(path, cwd)) if is_here else shown_path(path)
-    if _PLAIN.fullmatch(shown.replace(os.sep, "/")):
-        return shown
-    # In quotes, a `~` would be a name.
-    named = shown if is_here else path
-    return f'"{named}"' if os.name == "nt" else quote(named)
 
 
 MAX_DIRECTORIES = 500
