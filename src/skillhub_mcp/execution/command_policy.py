@@ -110,18 +110,14 @@ def declared_packages(script: Path) -> tuple[str, ...]:
     uv = tool.get("uv", {})
     odd = sorted(set(uv) - {"exclude-newer"}) if isinstance(uv, dict) else ["uv"]
     if odd:
-        raise PackagesUnavailable(
-            script.name,
-            f"its block sets tool.uv.{odd[0]}, but the skill does not decide where packages come from",
-            hint="remove it from the block and set UV_INDEX_URL for the server, or run the script in your terminal",
-        )
+        reason = f"its block sets tool.uv.{odd[0]}, but the skill does not decide where packages come from"
+        hint = "remove it from the block and set UV_INDEX_URL for the server, or run the script in your terminal"
+        raise PackagesUnavailable(script.name, reason, hint=hint)
     for package in packages:
         if not (isinstance(package, str) and _REQUIREMENT.fullmatch(package)):
-            raise PackagesUnavailable(
-                script.name,
-                f"{package!r} is not a name and versions of a package in an index",
-                hint="addresses and paths are not fetched: name the package, or run the script in your terminal",
-            )
+            reason = f"{package!r} is not a name and versions of a package in an index"
+            hint = "addresses and paths are not fetched: name the package, or run the script in your terminal"
+            raise PackagesUnavailable(script.name, reason, hint=hint)
     return tuple(packages)
 
 

@@ -79,9 +79,7 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
         content = read_json(text)
     except OSError as error:
         raise InvalidSetting(SETTING, path, f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidSetting(SETTING, path, "is not UTF-8") from error
-    except BadJson as error:
+    except (UnicodeDecodeError, BadJson) as error:
         raise InvalidSetting(SETTING, path, f"is not valid JSON: {error}") from error
     if exposure is not None:
         # Anyone who can write it can run commands as this user.
@@ -109,10 +107,9 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> str | None:
         # With a line end, so that what a hook appends to a file is one call a line.
         stdin.write(json.dumps(payload).encode() + b"\n")
         stdin.seek(0)
-        argv = ("/bin/sh", "-c", hook.command)
         try:
             outcome = run_program(
-                argv,
+                ("/bin/sh", "-c", hook.command),
                 subprocess.DEVNULL,
                 cwd=os.curdir,
                 environment=os.environ,

@@ -11,9 +11,9 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp._util.tempdir import remove_tree
@@ -32,21 +32,24 @@ _MAX_DEPTH = 32
 # Windows has neither, and runs no command.
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
-_Stamp = tuple[int, int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class OutputDirectory:
-    """An open directory: its real path, its descriptor, and the stamps of its files before the run."""
+    """An open directory: its real path, its descriptor, and its ctime in nanoseconds when it was opened."""
 
     path: str
     descriptor: int
-    before: Mapping[str, _Stamp] = field(repr=False)
+    opened_ns: int
 
     def written(self) -> tuple[str, ...]:
         """Return the files that are new or have changed, sorted, relative to the directory; at most a hundred."""
-        now = _stamps(self.descriptor)
-        return tuple(sorted(name for name, found in now.items() if self.before.get(name) != found)[:_MAX_LISTED])
+        found = (
+            os.path.join(above, name)
+            for above, name, status in _below(self.descriptor)
+            # A command can set a file's mtime, and not its ctime.
+            if stat.S_ISREG(status.st_mode) and status.st_ctime_ns >= self.opened_ns
+        )
+        return tuple(sorted(found)[:_MAX_LISTED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ class Outputs:
             if outside and any(part == ".git" for _, part, _ in _below(descriptor)):
                 hint = "name another directory, such as its 'output'"
                 raise InvalidArgument(ARGUMENT, f"{named!r} is a repository, or holds one", hint=hint)
-            yield OutputDirectory(path, descriptor, _stamps(descriptor))
+            os.utime(descriptor)
+            yield OutputDirectory(path, descriptor, os.fstat(descriptor).st_ctime_ns)
         finally:
             os.close(descriptor)
 
@@ -97,23 +101,19 @@ class Outputs:
 
     def _allowed(self, named: str, untouched: Sequence[str]) -> tuple[str, str]:
         path = os.path.realpath(expand_home(named))
-        around = next(
-            (place for place in map(os.path.realpath, self._outermost()) if is_at_or_below(path, place)), None
-        )
+        places = map(os.path.realpath, self._outermost())
+        around = next((place for place in places if is_at_or_below(path, place)), None)
         if around is None:
             allowed = ", ".join(self.allowed)
             hint = f"allowed are directories below {allowed}" if allowed else "SKILLHUB_OUTPUT_DIRS allows directories"
-            raise InvalidArgument(
-                ARGUMENT, f"{named!r} is in no allowed place", hint=f"{hint}; without it the command has one of its own"
-            )
+            hint += "; without it the command has one of its own"
+            raise InvalidArgument(ARGUMENT, f"{named!r} is in no allowed place", hint=hint)
         if any(part.startswith(".") and part != "." for part in os.path.relpath(path, around).split(os.sep)):
             raise InvalidArgument(ARGUMENT, f"{named!r} is hidden", hint="name a directory without a leading dot")
-        if any(
-            is_at_or_below(path, place) or is_at_or_below(place, path) for place in map(os.path.realpath, untouched)
-        ):
-            raise InvalidArgument(
-                ARGUMENT, f"{named!r} holds or lies in what the hub keeps or serves", hint="name another directory"
-            )
+        kept = map(os.path.realpath, untouched)
+        if any(is_at_or_below(path, place) or is_at_or_below(place, path) for place in kept):
+            reason = f"{named!r} holds or lies in what the hub keeps or serves"
+            raise InvalidArgument(ARGUMENT, reason, hint="name another directory")
         make_private_directory(around)
         return around, path
 
@@ -164,14 +164,6 @@ def _made(around: str, path: str, named: str) -> int:
             os.close(descriptor)
         descriptor = inner
     return descriptor
-
-
-def _stamps(descriptor: int) -> dict[str, _Stamp]:
-    return {
-        os.path.join(above, name): (status.st_mtime_ns, status.st_size, status.st_ino)
-        for above, name, status in _below(descriptor)
-        if stat.S_ISREG(status.st_mode)
-    }
 
 
 def _below(descriptor: int) -> Iterator[tuple[str, str, os.stat_result]]:

@@ -82,7 +82,6 @@ class SkillCommand:
                 cache = self._cache() if self.packages else {}
             except OSError as error:
                 raise InvalidArgument(ARGUMENT, f"cannot be made: {error.strerror or error}") from error
-            git = self._cwd / ".git"
             result = run_command(
                 self._build(with_directory(self._args, output.path)),
                 cwd=self._cwd,
@@ -95,7 +94,7 @@ class SkillCommand:
                     writable=(*confinement.writable, *filter(None, [cache.get("UV_CACHE_DIR")])),
                     opened={output.path: output.descriptor},
                     # Not part of what the user approved.
-                    hidden=(*hidden, *([str(git)] if git.is_dir() else [])),
+                    hidden=(*hidden, str(self._cwd / ".git")),
                     network=network or bool(self.packages),
                 ),
             )

@@ -216,8 +216,8 @@ class _Search:
     def _plugins(self, marketplace: Mapping[str, object]) -> Iterator[str]:
         """Discover the skills of each plugin of a marketplace, and yield its directory."""
         metadata, plugins = marketplace.get("metadata"), marketplace.get("plugins")
-        below = metadata.get("pluginRoot", ".") if isinstance(metadata, dict) else "."
-        top = self._place(self._start, below, MARKETPLACE)
+        below = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
+        top = self._place(self._start, below or ".", MARKETPLACE)
         if not isinstance(plugins, list):
             self._leave_out(MARKETPLACE, "cannot be read: it has no list of plugins")
         elif top is not None:
