@@ -17,10 +17,7 @@ from skillhub_mcp.settings import GROUPS
 PROJECT = Path(__file__).parents[1]
 PATTERNS = ("*.md", "docs/**/*.md", "bench/*.md", "examples/**/README.md", ".github/ISSUE_TEMPLATE/*.yml")
 # What was, what the tests are called, and what is decided and not built.
-_OTHER = (
-    "CHANGELOG.md",
-    "docs/reference/acceptance.md",
-)
+_OTHER = ("CHANGELOG.md", "docs/reference/acceptance.md")
 DOCUMENTS = sorted(
     name
     for pattern in PATTERNS
@@ -29,7 +26,6 @@ DOCUMENTS = sorted(
 )
 PARSER = make_parser()
 SETTINGS = {name for settings in GROUPS.values() for setting in settings for name in (setting.name, *setting.aliases)}
-# Of the tests, and of shells.
 # What tests, and commands of skills, find in their environment.
 _NOT_SETTINGS = {"SKILLHUB_KILLS", "SKILLHUB_OUTPUT_DIR", "SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}
 
@@ -113,35 +109,22 @@ def test_documented_settings_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "is_accepted"),
     [
-        "skillhub serch x",
-        "$ skillhub search --explian x",
-        "A=1 .venv/bin/skillhub show",
-        "mkdir x && skillhub lst",
-        "skillhub token new ci \\\n  --skill a",
-        "skillhub-mcp --transport tcp   # over TCP",
+        ("skillhub serch x", False),
+        ("$ skillhub search --explian x", False),
+        ("mkdir x && skillhub lst", False),
+        ("skillhub token new ci \\\n  --skill a", False),
+        ("skillhub-mcp --transport tcp   # over TCP", False),
+        ("skillhub call build_index [key=value …]", True),
+        ("SKILLHUB_METRICS=1 skillhub --transport http", True),
+        ("$ skillhub search 'a task' --limit 3 | head", True),
+        ("skillhub context catalogue 2> errors >> ~/list.txt", True),
     ],
 )
-def test_a_wrong_command_is_found(line: str) -> None:
+def test_a_command_in_a_block_is_checked(line: str, is_accepted: bool) -> None:
     (command,) = blocks(f"Text\n```sh\n{line}\n```\n")
-    assert refusal(command) is not None
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "skillhub",
-        "skillhub call build_index [key=value …]",
-        "SKILLHUB_METRICS=1 skillhub --transport http",
-        "$ skillhub search 'a task' --limit 3 | head",
-        "skillhub context catalogue 2> errors >> ~/list.txt",
-        'skillhub demo "a task" --skills-dir ~/skills   # it\'s yours',
-    ],
-)
-def test_a_correct_command_is_accepted(line: str) -> None:
-    (command,) = blocks(f"```\n{line}\n```\n")
-    assert refusal(command) is None
+    assert (refusal(command) is None) == is_accepted
 
 
 def test_the_documents_with_commands_are_read() -> None:

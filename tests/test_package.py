@@ -122,3 +122,10 @@ def test_no_module_of_the_working_directory_is_imported(words: list[str], tmp_pa
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False, timeout=60)
     assert done.stdout.startswith("{"), done.stderr
     assert not taken.exists(), taken.read_text(encoding="utf-8")
+
+
+def test_no_two_modules_share_a_name_within_a_package() -> None:
+    """A module and a package of one name would be two things by one import path."""
+    files = Path(skillhub_mcp.__file__).parent.rglob("*.py")
+    modules = {path.with_suffix("") for path in files if path.name != "__init__.py"}
+    assert [str(path) for path in sorted(modules) if path.is_dir()] == []

@@ -78,7 +78,6 @@ class _Trouble:
     lasting: tuple[int, str | None] = (200, None)
     answer: Any = None
     page: bytes = b""
-    spoil: Callable[[list[list[float]]], list[list[float]]] | None = None
     hang: threading.Event | None = None
     drip: threading.Event | None = None
     server: LocalServer | None = None
@@ -165,8 +164,6 @@ class EmbeddingApi:
         if path.endswith(":generateContent"):
             return generated_answer(fitting(_texts(body)[-1]))
         vectors = [self._vector(text) for text in _texts(body)]
-        if self._trouble.spoil is not None:
-            vectors = self._trouble.spoil(vectors)
         if path.endswith("/embeddings"):
             return openai_answer(vectors, as_base64=body.get("encoding_format") == "base64")
         assert path.endswith(":batchEmbedContents"), path
@@ -227,10 +224,6 @@ class EmbeddingApi:
         """Refuse connections."""
         self._stop()
 
-    def fail_always(self, status: int, *, retry_after: str | None = None) -> None:
-        """Answer every request with this status."""
-        self._trouble.lasting = (status, retry_after)
-
     def behave_as(self, server: LocalServer) -> None:
         """Behave like a self-hosted server."""
         self._trouble.server = server
@@ -239,13 +232,13 @@ class EmbeddingApi:
         """Answer every request with these bytes, like a proxy."""
         self._trouble.page = page
 
-    def spoil(self, change: Callable[[list[list[float]]], list[list[float]]]) -> None:
-        """Change the vectors of each answer."""
-        self._trouble.spoil = change
-
     def fail(self, *statuses: int, retry_after: str | None = None) -> None:
         """Answer the next requests with these statuses; 200 is a normal answer."""
         self._trouble.statuses = [(status, retry_after) for status in statuses]
+
+    def fail_always(self, status: int, *, retry_after: str | None = None) -> None:
+        """Answer every request with this status."""
+        self._trouble.lasting = (status, retry_after)
 
     def answer_with(self, answer: object) -> None:
         """Answer every request with this body."""
@@ -314,6 +307,4 @@ TROUBLES: Mapping[str, Callable[[EmbeddingApi], None]] = {
     "trickling": EmbeddingApi.drip,
     "html": lambda api: api.answer_page(b"<html><body>Welcome to the proxy</body></html>"),
     "not JSON": lambda api: api.answer_page(b'{"data": ['),
-    "too few": lambda api: api.spoil(lambda vectors: vectors[:-1]),
-    "not a number": lambda api: api.spoil(lambda vectors: [[float("nan")] * DIMENSION for _ in vectors]),
 }

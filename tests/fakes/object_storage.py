@@ -19,65 +19,47 @@ _CONDITIONS = {"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"}
 
 
 @dataclass
-class Fault:
-    """What happens to the next `times` requests of a method whose path matches: see `Faults`."""
-
-    method: str
-    path: str
-    kind: str
-    times: int
-
-
-@dataclass
 class Faults:
-    """Faults that are due, and how many requests of each method came.
+    """The faults that are due, and the requests that came: how many of each method, and their paths.
 
-    Kinds: `500`, `503` and `403` are such answers; `half` sends half of the body and closes; `wrong` changes one byte
-    of it; `slow` waits two seconds; `lost` does what was asked and answers 500.
+    Kinds: `503` and `403` are such answers; `half` sends half of the body and closes; `wrong` changes one byte of it;
+    `slow` waits two seconds.
     """
 
-    due: list[Fault] = field(default_factory=list)
+    due: list[tuple[str, str, str]] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
     paths: list[str] = field(default_factory=list)
     conditional: threading.Lock = field(default_factory=threading.Lock)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, method: str, path: str, kind: str, *, times: int = 1) -> None:
-        self.due.append(Fault(method, path, kind, times))
+        """Let the next `times` requests of a method whose path matches fail."""
+        self.due += [(method, path, kind)] * times
 
     def take(self, method: str, path: str) -> str | None:
         with self._lock:
             self.requests[method] += 1
             self.paths.append(f"{method} {path}")
             for fault in self.due:
-                if fault.times > 0 and fault.method == method and re.search(fault.path, path):
-                    fault.times -= 1
-                    return fault.kind
+                if fault[0] == method and re.search(fault[1], path):
+                    self.due.remove(fault)
+                    return fault[2]
         return None
 
 
 def _faulty(app: Any, faults: Faults) -> Answer:
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         kind = faults.take(environ["REQUEST_METHOD"], environ["PATH_INFO"])
-        if kind in ("500", "503", "403"):
+        if kind in ("503", "403"):
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            reason = {"500": "Internal Server Error", "503": "Slow Down", "403": "Forbidden"}[kind]
+            reason = {"503": "Slow Down", "403": "Forbidden"}[kind]
             start(f"{kind} {reason}", [("Content-Type", "application/xml"), ("Content-Length", "0")])
             return []
         if kind == "slow":
             time.sleep(2)
-        if kind in ("half", "wrong", "lost"):
-            response: list[Any] = []
-
-            def keep(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
-                response[:] = [status, headers]
-
-            body = b"".join(app(environ, keep))
-            if kind == "lost":
-                start("500 Internal Server Error", [("Content-Length", "0")])
-                return []
+        if kind in ("half", "wrong"):
             # The length stays that of the whole: the connection ends before it was sent.
-            start(*response)
+            body = b"".join(app(environ, start))
             return [body[: len(body) // 2]] if kind == "half" else [body[:-1] + bytes([body[-1] ^ 1])]
         if environ["REQUEST_METHOD"] == "PUT" and environ.keys() & _CONDITIONS:
             # S3 compares and writes at once; moto compares, and lets another thread write before it does.

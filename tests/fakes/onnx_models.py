@@ -33,15 +33,15 @@ def encoder(
     output: str = "last_hidden_state",
     inputs: Sequence[str] = ("input_ids",),
     takes: Sequence[int | str] = ("batch", "tokens"),
+    vectors: NDArray[np.float32] | None = None,
     files: Mapping[str, object] | None = None,
     name: str = "model.onnx",
 ) -> Path:
-    """Write a sentence encoder: a word's vector is that of its subject plus a small one of its own, padding included.
+    """Write a sentence encoder with `vectors`, else those of `word_vectors`, padding included.
 
     `output` may also be `sentence_embedding`, the sum over all tokens. `takes` is its input size (texts, tokens); a
     name means any. `files` are written as JSON beside it.
     """
-    vectors = word_vectors(seed)
     if output == "sentence_embedding":
         nodes = [
             node("Gather", ["vectors", "input_ids"], ["tokens"]),
@@ -51,13 +51,11 @@ def encoder(
     else:
         nodes = [node("Gather", ["vectors", "input_ids"], [output])]
         shape = ("batch", "tokens", DIMENSION)
-    graph = Graph(nodes, {"vectors": vectors, "axis_1": np.array([1])}, inputs, {output: shape}, takes)
-    return write(directory, graph, files=files, name=name)
+    constants = {"vectors": word_vectors(seed) if vectors is None else vectors, "axis_1": np.array([1])}
+    return write(directory, nodes, constants, inputs, value(output, FLOAT, shape), takes=takes, files=files, name=name)
 
 
-def cross_encoder(
-    directory: Path, *, labels: int = 1, sign: float = 1.0, files: Mapping[str, object] | None = None
-) -> Path:
+def cross_encoder(directory: Path, *, labels: int = 1, sign: float = 1.0) -> Path:
     """Write a cross-encoder: its logit is `sign` times the number of the query's tokens in the text, less three.
 
     With two `labels` the first is the opposite; with more they are all alike.
@@ -87,10 +85,10 @@ def cross_encoder(
         "signs": np.array([-1.0, 1.0] if labels == 2 else [sign] * labels, dtype=np.float32),
     }
     inputs = ("input_ids", "attention_mask", "token_type_ids")
-    return write(directory, Graph(nodes, constants, inputs, {"logits": ("batch", labels)}), files=files)
+    return write(directory, nodes, constants, inputs, value("logits", FLOAT, ("batch", labels)))
 
 
-def endless(directory: Path, *, files: Mapping[str, object] | None = None) -> Path:
+def endless(directory: Path) -> Path:
     """Write an encoder that hangs: it counts to 2**62 before it answers."""
     body = graph(
         "body",
@@ -110,20 +108,17 @@ def endless(directory: Path, *, files: Mapping[str, object] | None = None) -> Pa
         "zero": np.array(0.0, dtype=np.float32),
         "vectors": word_vectors(0),
     }
-    shape = ("batch", "tokens", DIMENSION)
-    return write(directory, Graph(nodes, constants, ("input_ids",), {"last_hidden_state": shape}), files=files)
+    output = value("last_hidden_state", FLOAT, ("batch", "tokens", DIMENSION))
+    return write(directory, nodes, constants, ("input_ids",), output)
 
 
 def without_numbers(directory: Path) -> Path:
     """Write an encoder whose vectors are not numbers."""
-    vectors = np.full((len(WORDS), DIMENSION), np.nan, dtype=np.float32)
-    nodes = [node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])]
-    shape = ("batch", "tokens", DIMENSION)
-    return write(directory, Graph(nodes, {"vectors": vectors}, ("input_ids",), {"last_hidden_state": shape}))
+    return encoder(directory, vectors=np.full((len(WORDS), DIMENSION), np.nan, dtype=np.float32))
 
 
 def word_vectors(seed: int) -> NDArray[np.float32]:
-    """Return the vector of each word of `WORDS` (words, dimension)."""
+    """Return the vector of each word of `WORDS` (words, dimension): its subject's plus a small one of its own."""
     random = np.random.default_rng(seed)
     vectors = random.standard_normal((len(WORDS), DIMENSION)) * 0.3
     for words in SUBJECTS.values():
@@ -147,31 +142,23 @@ def write_tokenizer(directory: Path) -> None:
     tokenizer.save(str(directory / "tokenizer.json"))
 
 
-class Graph:
-    """What a model computes: its nodes, constants, inputs of whole numbers (texts, tokens), and outputs by shape."""
-
-    def __init__(
-        self,
-        nodes: Sequence[bytes],
-        constants: Mapping[str, NDArray[Any]],
-        inputs: Sequence[str],
-        outputs: Mapping[str, Sequence[int | str]],
-        takes: Sequence[int | str] = ("batch", "tokens"),
-    ) -> None:
-        self.nodes = nodes
-        self.constants = constants
-        self.inputs = [value(name, INT64, takes) for name in inputs]
-        self.outputs = [value(name, FLOAT, shape) for name, shape in outputs.items()]
-
-
 def write(
-    directory: Path, written: Graph, *, files: Mapping[str, object] | None = None, name: str = "model.onnx"
+    directory: Path,
+    nodes: Sequence[bytes],
+    constants: Mapping[str, NDArray[Any]],
+    inputs: Sequence[str],
+    output: bytes,
+    *,
+    takes: Sequence[int | str] = ("batch", "tokens"),
+    files: Mapping[str, object] | None = None,
+    name: str = "model.onnx",
 ) -> Path:
-    """Write a model with its tokenizer, and return the directory."""
+    """Write a model with its tokenizer, and return the directory. Its inputs are whole numbers of the size `takes`."""
     (directory / name).parent.mkdir(parents=True, exist_ok=True)
+    values = [value(one, INT64, takes) for one in inputs]
     model = (
         number(1, 8)  # the version of the format
-        + message(7, graph("graph", written.nodes, written.constants, written.inputs, written.outputs))
+        + message(7, graph("graph", nodes, constants, values, [output]))
         + message(8, number(2, 17))  # the version of the operators
     )
     # As a download replaces it: who has the old one open keeps it.

@@ -13,10 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
-from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import Registry, RegistryIndex
-from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import scan
 
 NAMES = ("a", "b", ".hidden", "node_modules", "link")
 DEPTH = 3
@@ -118,25 +115,3 @@ def test_named_changes_give_the_result_of_a_full_scan(
         whole, fresh = registry.refresh_index(), Registry(registry.roots, admission=REGISTRY_LENIENT).build_index()
         assert said(whole) == said(fresh)
         assert whole.report.ignored_counts == fresh.report.ignored_counts
-
-
-@pytest.mark.slow
-@given(deeds=st.lists(DEEDS, max_size=12))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_skill_is_found_by_handle_and_path(deeds: list[tuple[str, str, str]], clock: list[int]) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        top = Path(os.path.realpath(name))
-        for deed in deeds:
-            do(deed, top, clock)
-        roots = make_roots([str(top / "skills" / "a"), str(top / "skills")])
-        snapshot = scan(roots, memory={}, admission=REGISTRY_LENIENT, whole=False).snapshot
-        for skill in snapshot.everything:
-            handle = Names(snapshot).handle(skill)
-            assert Names(snapshot).find(handle) is skill
-            assert Names(snapshot).find(skill.directory) is skill
-            assert Names(snapshot).find(os.path.join(skill.directory, "SKILL.md")) is skill
-            assert snapshot.by_directory(skill.directory) is skill
-            assert handle == skill.name or Names(snapshot).find(skill.name) is not skill
-        for skill in snapshot.skills:
-            assert Names(snapshot).handle(skill) == skill.name
-            assert Names(snapshot).find(skill.alias) is not None or not skill.alias

@@ -15,7 +15,6 @@ from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.files import confinement
 from skillhub_mcp.skills.files.content import FileContent, ReadLimits, read_file
-from skillhub_mcp.skills.files.listing import list_files
 from skillhub_mcp.skills.files.paths import WantedFile
 
 pytestmark = pytest.mark.slow
@@ -55,20 +54,6 @@ def test_any_path_gives_a_file_of_the_skill_or_an_expected_error(
         assert answer.content in OWN
         return
     assert SECRET not in text
-
-
-@given(path=JOINED | ANYTHING)
-def test_served_dotfiles_are_in_the_listing(skill: Path, path: str) -> None:
-    limits = ReadLimits(max_bytes=1_000, serve_dotfiles=True)
-    sizes = {entry.size for entry in list_files(skill, serve_dotfiles=limits.serve_dotfiles)[0]}
-    secrets = [p for p in skill.rglob(".*") if p.is_file()] + [skill / ".git" / "config"]
-    try:
-        answer = read_file(skill, path, skill="a", limits=limits)
-    except SkillHubError:
-        return
-    assert answer.size in sizes
-    asked = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
-    assert answer.content in OWN or skill.joinpath(*asked) in secrets
 
 
 def parts_of(content: bytes, max_bytes: int) -> list[FileContent]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable
 from pathlib import Path
-from random import Random
 
 import pytest
 import yaml
@@ -13,8 +12,6 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from skillhub_mcp.skills.frontmatter import MAX_HEADER_BYTES, Document, header_end, parse
-from skillhub_mcp.skills.model import FileStamp
-from skillhub_mcp.skills.parser import parse_skill
 
 pytestmark = pytest.mark.slow
 
@@ -31,48 +28,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 LINE_BREAKS = st.sampled_from(["\n", "\r\n"])
 KEYS = st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=12)
 
-# Lines of pairs, as most headers are, with keys and values that YAML reads as something else.
-NASTY = st.text(
-    st.sampled_from("ab01 :#'\"-?,[]{}&*!|>%@`~\\.=<+\t\r\x85\xa0\u2028\u2029\u3000\ufeff\ufffe\x07\x7fé日🧪"),
-    max_size=12,
-)
-WORDS = st.sampled_from(
-    (
-        *("", "~", "null", "Null", "NULL", "nULL", "yes", "1.10", "2024-01-01", "a b", "a: b", "a #b", "a#b", "#a"),
-        *("''", '""', "'", '"', "'a'", '"a"', "'a''b'", '"a\\n"', "'a' b", "'a'b'", '"a" #b', "'a' : b", "'# x'"),
-        *("a:", "a:b", ":a", "http://x/y", "- a", "-a", "---", "...", "? a", "& a", "*a", "|", ">-", "[a]", "{a}"),
-        *("a ", "a\t", "\ta", "a\t#b", "a\t: b", "x" * 2_000, "x " * 1_000, "'" + "y" * 2_000 + "'", "=", "<<"),
-    )
-)
-PAIR_KEYS = st.sampled_from(
-    ("a", "b", "name", "description", "null", "yes", "1", "a.b", "a-", "a_b", "-a", "a b", "'a'", "<<", "é", "x" * 101)
-) | st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=4)
-PAIRS = st.tuples(
-    st.sampled_from(("", "", "", " ", "  ", "    ", "\t", "         ")),
-    PAIR_KEYS,
-    st.sampled_from((": ", ": ", ": ", ":", ":  ", " : ", ":\t")),
-    WORDS | NASTY,
-).map("".join)
-LINES = PAIRS | st.sampled_from(("", " ", "\t", "\r", "# a", "  # a", "- a", "  - a", "...", "a", "  a", "metadata:"))
-PAIRED = st.lists(st.tuples(LINES, st.sampled_from(("\n", "\n", "\n", "\r\n", "\r"))).map("".join), max_size=8).map(
-    "".join
-)
-
-
-# Nearly plain: different keys, one way of indenting, and about one unusual value.
-SPANS = st.lists(NASTY, max_size=3).map("x y".join)
-VALUES = st.one_of(
-    WORDS, SPANS.map("a{}".format), SPANS.map("a{}b".format), SPANS.map("'{}'".format), SPANS.map('"{}"'.format)
-)
-NEARLY_PLAIN = st.lists(
-    st.tuples(st.sampled_from(("", "", "  ")), VALUES | st.just("a b"), st.booleans()), max_size=5
-).map(
-    lambda rows: "".join(
-        f"k{number}:\n  inner{number}: {value}\n" if nested else f"{indent if number else ''}k{number}: {value}\n"
-        for number, (indent, value, nested) in enumerate(rows)
-    )
-)
-HEADERS = YAML_LIKE | TEXT | PAIRED | NEARLY_PLAIN
+HEADERS = YAML_LIKE | TEXT
 
 
 def assert_sound(document: Document, content: bytes) -> None:
@@ -100,7 +56,9 @@ def assert_plain(value: object) -> None:
         value.encode()
 
 
-@given(content=st.binary(max_size=400))
+@given(
+    content=st.binary(max_size=400) | st.binary(max_size=200).map(lambda header: b"---\n" + header + b"\n---\nbody\n")
+)
 @example(content=b"\xff\xfe")
 @example(content=b"\xfe\xff\x00")
 @example(content=b"\xef\xbb\xbf---")
@@ -115,21 +73,12 @@ def test_any_text_between_fences_is_parsed(header: str, body: str, line_break: s
     assert_sound(parse(content), content)
 
 
-@given(values=st.dictionaries(KEYS, TEXT | st.lists(TEXT, max_size=3), max_size=5))
-def test_lists_are_preserved(values: dict[str, str | list[str]]) -> None:
-    # Double quotes hold every character but as an escape, so that this is no test of PyYAML's folding.
-    header = yaml.safe_dump(values, sort_keys=False, default_style='"')
-    assert parse(f"---\n{header}---\n".encode()).values == values
-
-
-@given(header=st.binary(max_size=200))
-def test_any_bytes_between_fences_are_parsed(header: bytes) -> None:
-    document = parse(b"---\n" + header + b"\n---\nbody\n")
-    assert document.values is not None or document.diagnostics
-
-
-@given(values=st.dictionaries(KEYS, TEXT, max_size=8), body=TEXT, style=st.sampled_from([None, "'", '"', "|", ">"]))
-def test_values_are_preserved(values: dict[str, str], body: str, style: str | None) -> None:
+@given(
+    values=st.dictionaries(KEYS, TEXT | st.lists(TEXT, max_size=3), max_size=8),
+    body=TEXT,
+    style=st.sampled_from([None, "'", '"', "|", ">"]),
+)
+def test_values_are_preserved(values: dict[str, str | list[str]], body: str, style: str | None) -> None:
     assume("\0" not in body)
     header = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_style=style)
     # Only where the writer is right: PyYAML writes a lone U+0085, for one, so that it does not read it back.
@@ -163,22 +112,6 @@ def test_plain_text_is_read_as_yaml_or_verbatim(value: str) -> None:
         assert document.values["description"] == value
 
 
-@given(pairs=st.dictionaries(KEYS, st.sampled_from(("", "a b", "1.10", "'a: b'", '"# c"', "é", "~")), max_size=6))
-def test_plain_pairs_are_read_verbatim(pairs: dict[str, str]) -> None:
-    assume("metadata" not in pairs)
-    assume(all(key[0].isalpha() for key in pairs))
-    written = {key: value for key, value in pairs.items() if value}
-    header = "".join(f"{key}: {value}\n" for key, value in written.items())
-    header += "metadata:\n" + "".join(f"  {key}: {value}\n" for key, value in written.items()) if written else ""
-    read = {key: None if value == "~" else value.strip("'\"") for key, value in written.items()}
-    document = parse(f"---\n{header}---\n".encode())
-    assert document.values == ({**read, "metadata": read} if written else {})
-    assert document.lines == {
-        key: 2 + place for place, key in enumerate([*written, *(["metadata"] if written else [])])
-    }
-    assert document.diagnostics == ()
-
-
 # What follows the frontmatter changes nothing
 
 OPENINGS = st.sampled_from(
@@ -193,7 +126,7 @@ CLOSINGS = st.sampled_from(
 )
 FILES = st.tuples(
     OPENINGS,
-    PAIRED.map(str.encode) | YAML_LIKE.map(str.encode) | st.binary(max_size=40),
+    YAML_LIKE.map(str.encode) | st.binary(max_size=40),
     CLOSINGS,
     st.binary(max_size=40),
 ).map(b"".join)
@@ -264,53 +197,3 @@ def test_half_a_megabyte_decides_for_a_file_of_any_size(content: bytes) -> None:
     first = next(end for end in ends if end is not None)
     assert first <= MAX_HEADER_BYTES
     assert parse(content[:first]).values == parse(content[: header_end(content, whole=True)]).values
-
-
-# Real headers, spoiled
-
-SPOILING = (
-    *(b"\0", b"\t", b"\r", b"\n", b" ", b"  ", b":", b": ", b" #", b"'", b'"', b"---\n", b"\n---\n", b"- ", b"? "),
-    *(b"[", b"]", b"{", b"}", b",", b"|", b">", b"&a ", b"*a", b"!!map ", b"%", b"@", b"`", b"\\", b"\\ud800"),
-    *(b"\xef\xbb\xbf", b"\xc2\x85", b"\xe2\x80\xa8", b"\xc2\xa0", b"\xff", b"\xfe", b"\xc3", b"\x07", b"<<: *a\n"),
-)
-
-
-def spoiled(header: bytes, random: Random) -> bytes:
-    """Return a header with a few bytes flipped, put in, taken out, cut off or repeated."""
-    for _ in range(random.randint(1, 4)):
-        at = random.randint(0, len(header))
-        until = min(len(header), at + random.randint(1, 12))
-        how = random.randrange(5)
-        if how == 0:
-            header = header[:at] + bytes(byte ^ 1 << random.randrange(8) for byte in header[at:until]) + header[until:]
-        elif how == 1:
-            header = header[:at] + random.choice(SPOILING) + header[at:]
-        elif how == 2:
-            header = header[:at] + header[until:]
-        elif how == 3:
-            header = header[:at]
-        else:
-            header = header[:at] + header[at:until] * random.randint(2, 40) + header[until:]
-    return header
-
-
-@pytest.mark.acceptance("S3-14")
-def test_damaged_headers_of_real_skills_give_a_skill_or_a_reason(corpus: Path) -> None:
-    random = Random(20_240_607)
-    files = sorted(corpus.rglob("SKILL.md"))
-    stamp = FileStamp(0, 0, "", 0)
-    for _ in range(1_000):
-        content = random.choice(files).read_bytes()[:6_000]
-        content = spoiled(content[: header_end(content, whole=True)], random) + random.choice((b"", b"\n---\nbody\n"))
-        document = parse(content)
-        assert document.values is not None or document.diagnostics
-        if not OF_THE_FILE & {diagnostic.rule for diagnostic in document.diagnostics}:
-            assert_sound(document, content)
-        assert_prefix_decides(content, (1, 5, 40, 200))
-        read = parse_skill(content, directory="/r/a", root="/r", directory_name="a", stamp=stamp)
-        assert (read.skill is not None) or read.diagnostics
-        if read.skill is not None:
-            assert len(read.skill.name) > 0
-            read.skill.searchable_text.encode()
-        assert 0 <= read.shape.longest <= len(content)
-        assert read.shape.lines <= content.count(b"\n") + 1

@@ -37,20 +37,13 @@ def test_scores_fall_and_every_candidate_is_ranked_once(
         assert total > after or (total == after and number < other)
 
 
-@given(hit_lists(), THRESHOLDS, st.integers(min_value=1, max_value=40))
-def test_a_cut_keeps_a_prefix(hits: list[Hit], threshold: float, limit: int) -> None:
-    kept = cut_tail(hits, threshold=threshold, limit=limit)
+@given(hit_lists(), THRESHOLDS, THRESHOLDS, st.integers(min_value=1, max_value=40))
+def test_a_cut_keeps_the_best_and_fewer_with_a_higher_threshold(
+    hits: list[Hit], one: float, two: float, limit: int
+) -> None:
+    low, high = (len(cut_tail(hits, threshold=threshold, limit=100)) for threshold in sorted((one, two)))
+    assert bool(hits) <= high <= low
+    assert cut_tail(hits[:NEVER_CUT], threshold=one, limit=100) == hits[:NEVER_CUT]
+    kept = cut_tail(hits, threshold=one, limit=limit)
     assert kept == hits[: len(kept)]
     assert len(kept) <= limit
-
-
-@given(hit_lists(), THRESHOLDS)
-def test_up_to_five_hits_and_the_best_are_never_cut(hits: list[Hit], threshold: float) -> None:
-    assert cut_tail(hits[:NEVER_CUT], threshold=threshold, limit=100) == hits[:NEVER_CUT]
-    assert cut_tail(hits, threshold=threshold, limit=100)[:1] == hits[:1]
-
-
-@given(hit_lists(), THRESHOLDS, THRESHOLDS)
-def test_a_higher_threshold_keeps_no_more(hits: list[Hit], one: float, two: float) -> None:
-    low, high = sorted((one, two))
-    assert len(cut_tail(hits, threshold=high, limit=100)) <= len(cut_tail(hits, threshold=low, limit=100))
