@@ -28,27 +28,6 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Collect from a different place in each worker, so that most files were already compiled by another one.
-
-    Compiling takes half of the collection, and is shared unless PYTHONDONTWRITEBYTECODE is set.
-    """
-    worker = getattr(session.config, "workerinput", None)
-    if worker is None or session.config.args != session.config.getini("testpaths"):
-        return
-    here = Path(__file__).parent
-    parts = sorted(os.fspath(one) for one in here.iterdir() if one.is_dir() or one.match("test_*.py"))
-    first = int(worker["workerid"].removeprefix("gw")) * len(parts) // worker["workercount"]
-    session.config.args = parts[first:] + parts[:first]
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all workers the same order: files by path, and tests as pytest orders them."""
-    items.sort(key=lambda item: item.path)
-
-
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Hide the settings and the home of the user who runs the tests."""

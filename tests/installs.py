@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -62,18 +62,17 @@ def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> P
         pytest.skip(f"{requirements.stem} needs Python {at_least[0]}.{at_least[1]}")
     folder = _CACHE / f"python{sys.version_info.major}.{sys.version_info.minor}" / requirements.stem
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    pinned = requirements.read_text(encoding="utf-8")
-    with _locked(folder):
-        if not _holds(folder, pinned):
-            shutil.rmtree(folder, ignore_errors=True)
-            uv = _uv()
-            if uv is None:
-                _run([sys.executable, "-m", "venv", str(folder)])
-                _run([str(python), "-m", "pip", "install", "--quiet", "--requirement", str(requirements)])
-            else:
-                _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
-                _run([uv, "pip", "install", "--quiet", "--python", str(python), "--requirement", str(requirements)])
-            _mark(folder, pinned)
+
+    def install() -> None:
+        uv = _uv()
+        if uv is None:
+            _run([sys.executable, "-m", "venv", str(folder)])
+            _run([str(python), "-m", "pip", "install", "--quiet", "--requirement", str(requirements)])
+        else:
+            _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+            _run([uv, "pip", "install", "--quiet", "--python", str(python), "--requirement", str(requirements)])
+
+    _install_once(folder, requirements.read_text(encoding="utf-8"), install)
     return python
 
 
@@ -112,28 +111,25 @@ def _npm(name: str, manifest: str) -> Path:
     if npm is None:
         _unavailable("npm is not installed here")
     folder = _CACHE / "npm" / name
-    with _locked(folder):
-        if not _holds(folder, manifest):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            (folder / "package.json").write_text(manifest, encoding="utf-8")
-            _run([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder)
-            _mark(folder, manifest)
+
+    def install() -> None:
+        folder.mkdir(parents=True)
+        (folder / "package.json").write_text(manifest, encoding="utf-8")
+        _run([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=folder)
+
+    _install_once(folder, manifest, install)
     return folder / "node_modules"
 
 
-def _locked(folder: Path) -> FileLock:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(f"{folder}.lock")
-
-
-def _holds(folder: Path, pinned: str) -> bool:
+def _install_once(folder: Path, pinned: str, install: Callable[[], None]) -> None:
+    """Install into `folder`, unless exactly what is `pinned` is there; one process at a time."""
     mark = folder / ".installed"
-    return mark.exists() and mark.read_text(encoding="utf-8") == pinned
-
-
-def _mark(folder: Path, pinned: str) -> None:
-    (folder / ".installed").write_text(pinned, encoding="utf-8")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not mark.exists() or mark.read_text(encoding="utf-8") != pinned:
+            shutil.rmtree(folder, ignore_errors=True)
+            install()
+            mark.write_text(pinned, encoding="utf-8")
 
 
 def _run(command: Sequence[str], *, cwd: Path | None = None) -> None:

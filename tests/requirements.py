@@ -1,6 +1,6 @@
 """The requirements: what SkillHub must do, one sentence for each acceptance row.
 
-A test proves a row by carrying its id: `@pytest.mark.acceptance("S2-37")`. Rows that no test proves yet are in GAPS.
+A test proves a row by carrying its id: `@pytest.mark.acceptance("S2-37")`.
 `test_requirements` compares rows and tests.
 """
 
@@ -309,9 +309,6 @@ REQUIREMENTS: dict[str, str] = {
     "S4-16": "Hooks run around tool calls, and a failing PreToolUse hook stops the call.",
     "S4-17": "SkillLoader has load_skills, parse_skill_md, get_descriptions and get_skill_content.",
 }
-
-# Rows that no test proves yet, each with the reason.
-GAPS: dict[str, str] = {}
 
 TESTS = Path(__file__).parent
 

@@ -9,6 +9,8 @@ import re
 import shlex
 import subprocess
 import sysconfig
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,6 @@ import mcp
 import mcp_types
 import pytest
 import tomlkit
-from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter
 
@@ -71,6 +71,52 @@ def first_program() -> list[str]:
     return [str(installed), *arguments]
 
 
+def bare_environment(home: Path) -> dict[str, str]:
+    # Where a test says which package is tested, its processes are of that package too.
+    tested = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return {"HOME": str(home), "PATH": BARE_PATH, "EMBEDDING_PROVIDER": "none", **tested}
+
+
+def typed(home: Path, *arguments: str, cwd: Path) -> str:
+    """Run the program of the README, which succeeds, and return what it prints."""
+    done = subprocess.run(
+        [first_program()[0], *arguments],
+        cwd=cwd,
+        env=bare_environment(home),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+@asynccontextmanager
+async def codex_client(home: Path, *projects: Path) -> AsyncIterator[mcp.Client]:
+    """Start the server in the home directory as Codex's file says, for a client that works on `projects`."""
+    entry = tomlkit.parse((home / ".codex" / "config.toml").read_text("utf-8")).unwrap()["mcp_servers"]["skillhub"]
+    assert "SKILLS_DIR" not in entry.get("env", {})
+
+    async def roots(context: object) -> mcp_types.ListRootsResult:
+        return mcp_types.ListRootsResult(roots=[mcp_types.Root(uri=one.as_uri()) for one in projects])  # type: ignore[arg-type]
+
+    environment = {**bare_environment(home), **entry.get("env", {})}
+    server = StdioServerParameters(command=entry["command"], args=entry.get("args", []), env=environment, cwd=home)
+    async with mcp.Client(stdio_client(server), mode="legacy", list_roots_callback=roots) as client:
+        yield client
+
+
+async def best_hit(client: mcp.Client, query: str) -> tuple[str, str]:
+    """Search, load the first hit, and return its name and its instructions."""
+
+    async def answered(tool: str, **arguments: object) -> Any:
+        result: Any = await client.call_tool(tool, arguments)
+        return json.loads(result.content[0].text)
+
+    found = (await answered("search_skills", query=query))["skills"][0]["name"]
+    return found, (await answered("load_skill", skill_name=found))["instructions"].strip()
+
+
 def test_the_readme_leads_to_a_client_that_loads_an_existing_skill(
     home: Path, tmp_path: Path, write_skill: SkillWriter
 ) -> None:
@@ -82,29 +128,15 @@ def test_the_readme_leads_to_a_client_that_loads_an_existing_skill(
     )
     code = tmp_path / "code"
     (code / ".git").mkdir(parents=True)
-    environment = bare_environment(home)
     program, *first = first_program()
 
-    def typed(*arguments: str) -> str:
-        done = subprocess.run(
-            [program, *arguments],
-            cwd=code,
-            env=environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
-
     # It ends with the two commands for this machine, as they work in this shell.
-    shown = typed(*first)
+    shown = typed(home, *first, cwd=code)
     assert f"{program} roots add --all " in shown
     assert f"{program} connect --all " in shown
 
-    typed("roots", "add", "claude")
-    typed("connect", "--all", "--yes")
+    typed(home, "roots", "add", "claude", cwd=code)
+    typed(home, "connect", "--all", "--yes", cwd=code)
 
     # What was there is there, byte for byte, around the entry.
     written = {path: (home / path).read_text("utf-8") for path in (".cursor/mcp.json", ".config/Code/User/mcp.json")}
@@ -112,14 +144,13 @@ def test_the_readme_leads_to_a_client_that_loads_an_existing_skill(
         kept = iter(written[path])
         assert all(character in kept for character in before)
         assert '"skillhub"' in written[path]
-    codex = (home / ".codex" / "config.toml").read_text("utf-8")
-    assert codex.startswith(CODEX)
-    entry = tomlkit.parse(codex).unwrap()["mcp_servers"]["skillhub"]
-    assert "SKILLS_DIR" not in entry.get("env", {})
+    assert (home / ".codex" / "config.toml").read_text("utf-8").startswith(CODEX)
 
-    loaded = asyncio.run(search_and_load(entry, environment, cwd=home))
-    assert loaded["name"] == "walrus-care"
-    assert loaded["instructions"].strip() == "Give it clams."
+    async def used() -> tuple[str, str]:
+        async with codex_client(home) as client:
+            return await best_hit(client, "my walrus is hungry")
+
+    assert asyncio.run(used()) == ("walrus-care", "Give it clams.")
 
 
 def test_after_connect_a_client_finds_a_skill_of_each_place(
@@ -150,65 +181,15 @@ def test_after_connect_a_client_finds_a_skill_of_each_place(
     (plugins / "installed_plugins.json").write_text(json.dumps({"version": 2, "plugins": records}), "utf-8")
     (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"unused@market": False}}), "utf-8")
 
-    environment = {**bare_environment(home), "EMBEDDING_PROVIDER": "none"}
-    connecting = subprocess.run(
-        [first_program()[0], "connect", "--all", "--yes", "--serve-found", "--json"],
-        cwd=home,
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    assert connecting.returncode == 0, connecting.stderr.decode()
+    connected = json.loads(typed(home, "connect", "--all", "--yes", "--serve-found", "--json", cwd=home))
     # Those of ~/.agents are served anyway, and those of the project by the client's word.
-    assert sum(one["skills"] for one in json.loads(connecting.stdout)["found"]) == 28
+    assert sum(one["skills"] for one in connected["found"]) == 28
 
-    codex = (home / ".codex" / "config.toml").read_text("utf-8")
-    entry = tomlkit.parse(codex).unwrap()["mcp_servers"]["skillhub"]
-    loaded = asyncio.run(load_each(entry, environment, home, project, [place for place in places if place != "off"]))
-    assert loaded == {place: f"From {place}." for place in places if place != "off"}
+    async def used() -> None:
+        async with codex_client(home, project) as client:
+            for place in places.keys() - {"off"}:
+                assert await best_hit(client, f"{place} skill for task 0") == (f"{place}-0", f"From {place}.")
+            hidden: Any = await client.call_tool("load_skill", {"skill_name": "off-0"})
+            assert hidden.is_error
 
-
-async def load_each(
-    entry: dict[str, Any], environment: dict[str, str], cwd: Path, project: Path, places: list[str]
-) -> dict[str, str]:
-    """Search for and load the first skill of each place, as the client of the entry does that works on `project`."""
-
-    async def roots(context: object) -> mcp_types.ListRootsResult:
-        return mcp_types.ListRootsResult(roots=[mcp_types.Root(uri=project.as_uri())])  # type: ignore[arg-type]
-
-    server = StdioServerParameters(
-        command=entry["command"], args=entry.get("args", []), env={**environment, **entry.get("env", {})}, cwd=cwd
-    )
-    loaded = {}
-    async with mcp.Client(stdio_client(server), mode="legacy", list_roots_callback=roots) as client:
-        for place in places:
-            found = await answered(client, "search_skills", query=f"{place} skill for task 0")
-            assert found["skills"][0]["name"] == f"{place}-0"
-            loaded[place] = (await answered(client, "load_skill", skill_name=f"{place}-0"))["instructions"].strip()
-        hidden: Any = await client.call_tool("load_skill", {"skill_name": "off-0"})
-        assert hidden.is_error
-    return loaded
-
-
-async def answered(client: Any, tool: str, **arguments: object) -> Any:
-    return json.loads((await client.call_tool(tool, arguments)).content[0].text)
-
-
-def bare_environment(home: Path) -> dict[str, str]:
-    # Where a test says which package is tested, its processes are of that package too.
-    tested = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    return {"HOME": str(home), "PATH": BARE_PATH, **tested}
-
-
-async def search_and_load(entry: dict[str, Any], environment: dict[str, str], *, cwd: Path) -> Any:
-    """Start the server as the client of that entry does, and load the best hit for a task."""
-    transport = StdioTransport(
-        command=entry["command"],
-        args=entry.get("args", []),
-        env={**environment, **entry.get("env", {})},
-        cwd=str(cwd),
-        keep_alive=False,
-    )
-    async with Client(transport) as client:
-        found = await answered(client, "search_skills", query="my walrus is hungry")
-        return await answered(client, "load_skill", skill_name=found["skills"][0]["name"])
+    asyncio.run(used())

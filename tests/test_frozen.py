@@ -95,18 +95,12 @@ def test_lists_mentions_and_catalogues_omit_a_changed_skill(hub: SkillHub, skill
         assert way() == ["other"]
 
 
-def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
-    assert hub.load("pdf").instructions
-    (skill / ".hidden").write_text("1")
-    with pytest.raises(SkillChanged, match="not those that were locked"):
-        hub.load("pdf")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
 @pytest.mark.parametrize(
     "change",
     [
+        lambda skill: (skill / ".hidden").write_text("1"),
         lambda skill: (skill / "l").symlink_to("/etc/passwd"),
         lambda skill: (skill / "l").symlink_to("SKILL.md"),
         lambda skill: (skill / "l").symlink_to("/etc"),
@@ -116,7 +110,7 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
         lambda skill: _retargeted(skill / "run.py", "/etc/passwd"),
     ],
 )
-def test_an_unlocked_link_or_pipe_withholds_the_skill_until_it_is_removed(
+def test_an_unlocked_file_link_or_pipe_withholds_the_skill_until_it_is_removed(
     hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
     (skill / "own").symlink_to("run.py")

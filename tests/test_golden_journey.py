@@ -1,7 +1,7 @@
 """The golden journey: all that a user does with the hub, over each transport and in each protocol version.
 
 It asserts what a user sees and nothing about how it comes about, so that any part of the program may be rewritten below
-it. Only `publish_to` and `replica_of` know a spelling that may still change.
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,15 +32,6 @@ pytestmark = pytest.mark.slow
 PROGRAMS = Path(sys.executable).parent
 OTHER_SERVER = '{"mcpServers": {"other": {"command": "other"}}}\n'
 TASK = "my walrus is hungry"
-
-
-def publish_to(target: Path) -> tuple[str, ...]:
-    return ("publish", os.fspath(target))
-
-
-def replica_of(target: Path) -> tuple[Mapping[str, str], Sequence[str]]:
-    """Return the variables and the options of a server that serves a publication."""
-    return {"DB_PATH": os.fspath(target)}, ("--read-only",)
 
 
 @dataclass(frozen=True)
@@ -238,11 +229,10 @@ async def used(
         assert "Number it." in (await agent.calls("load_skill", skill_name="invoice"))["instructions"]
 
         # Publish, and serve as a replica.
-        user.types(*publish_to(copy))
+        user.types("publish", os.fspath(copy))
         replica = User(user.home.parent / "replica")
         replica.home.mkdir()
-        variables, options = replica_of(copy)
-        with serving(replica, *options, **variables) as url:
+        with serving(replica, "--read-only", DB_PATH=os.fspath(copy)) as url:
             async with mcp.Client(url, mode=mode) as other:
                 reader = Agent(other)
                 await reader.finds_first("walrus-care", TASK)

@@ -208,9 +208,3 @@ def test_a_script_with_packages_runs_with_uv_after_consent(
             ran = hub.run_command("one", command[0], command[1:], granted=granted)
             assert (ran.stdout.split()[0], ran.exit_code) == ("hello", 0), ran.stderr
             assert "UV_EXTRA_INDEX_URL" not in ran.stdout  # it has a password
-
-
-def test_the_sandbox_is_chosen_once(environment: dict[str, str]) -> None:
-    with hub_of({**environment, "SKILLHUB_SANDBOX": "off"}) as hub:
-        assert hub.commands().sandbox().name == "off"
-        assert hub.commands().sandbox() is hub.commands().sandbox()

@@ -27,9 +27,10 @@ def names_in(file: str) -> set[str]:
     """Return the tests of a file below this directory, those of a class as `Class::test`."""
     path = TESTS / file
     tree = ast.parse(path.read_text(encoding="utf-8") if path.is_file() else "")
-    classes = [("", tree), *((f"{one.name}::", one) for one in tree.body if isinstance(one, ast.ClassDef))]
+    scopes: list[tuple[str, ast.Module | ast.ClassDef]] = [("", tree)]
+    scopes += [(f"{one.name}::", one) for one in tree.body if isinstance(one, ast.ClassDef)]
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {prefix + one.name for prefix, scope in classes for one in scope.body if isinstance(one, functions)}
+    return {prefix + one.name for prefix, scope in scopes for one in scope.body if isinstance(one, functions)}
 
 
 @pytest.mark.parametrize("promise", sorted(HELD_BY))

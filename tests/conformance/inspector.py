@@ -5,34 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests import installs
 
 _LONGEST_SECONDS = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The exit code and the output of one run."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def result(self) -> Any:
-        """The result of the method."""
-        assert self.exit_code == 0, self
-        return json.loads(self.stdout)["result"]
-
-
-def inspect(home: Path, target: Sequence[str], mode: str, method: str, *arguments: str) -> Outcome:
+def inspect(home: Path, target: Sequence[str], mode: str, method: str, *arguments: str) -> str:
     """Call `method` of the server in `target`, the Inspector's options, with `home` as its home directory.
 
-    Skips the test if the Inspector cannot be installed.
+    Returns what is printed, lines of JSON. Skips the test if the Inspector cannot be installed.
     """
     modules = installs.npm_packages(Path(__file__).with_name("package.json"))
     program = modules / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
@@ -45,7 +28,8 @@ def inspect(home: Path, target: Sequence[str], mode: str, method: str, *argument
         check=False,
         timeout=_LONGEST_SECONDS,
     )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout
 
 
 def over_http(url: str) -> tuple[str, ...]:

@@ -63,24 +63,17 @@ def test_each_shadowed_skill_names_the_served_winner(seen: Scan) -> None:
         assert lost.winner is Names(seen.snapshot).find(lost.skill.name)
 
 
-def test_diagnostics_name_existing_lines(seen: Scan, files: dict[str, bytes]) -> None:
-    with_lines = 0
-    for directory, entry in seen.memory.items():
-        lines = files[directory].count(b"\n") + 1
-        for diagnostic in entry.diagnostics:
-            with_lines += diagnostic.line is not None
-            assert diagnostic.line is None or 1 <= diagnostic.line <= lines
-    assert with_lines > 1_000
-
-
-def test_diagnostics_of_unknown_keys_name_their_line(seen: Scan, files: dict[str, bytes]) -> None:
-    for directory, entry in seen.memory.items():
-        lines = files[directory].decode().split("\n")
-        for diagnostic in entry.diagnostics:
-            if diagnostic.rule == "key-unknown":
-                assert diagnostic.line is not None
-                key = diagnostic.message.split("'")[1]
-                assert lines[diagnostic.line - 1].startswith(key)
+def test_diagnostics_name_existing_lines_and_those_of_unknown_keys_their_own(
+    seen: Scan, files: dict[str, bytes]
+) -> None:
+    found = [(files[directory], one) for directory, entry in seen.memory.items() for one in entry.diagnostics]
+    assert len([one for _, one in found if one.line is not None]) > 1_000
+    for content, one in found:
+        lines = content.split(b"\n")
+        assert one.line is None or 1 <= one.line <= len(lines)
+        if one.rule == "key-unknown":
+            assert one.line is not None
+            assert lines[one.line - 1].decode().startswith(one.message.split("'")[1])
 
 
 @pytest.mark.acceptance("S2-22")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -100,40 +101,37 @@ def test_at_least_twelve_examples_in_several_categories_and_languages() -> None:
 SCRIPTS = [path for name in NAMES for path in scripts(name)]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.parent.parent.name)
-def test_every_script_has_help_and_refuses_unreadable_input(script: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, str(script), *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-            env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"},
-        )
-
-    helped = run("--help")
-    assert helped.returncode == 0
-    assert "usage:" in helped.stdout
-    wrong = run("--no-such-option")
-    assert wrong.returncode != 0
-    assert "Traceback" not in wrong.stderr
-
-
-def run_script(name: str, script: str, *arguments: str, stdin: str = "") -> str:
+def run_script(script: str | Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a script of the example skills, by its path below their directory."""
     return subprocess.run(
-        [sys.executable, str(SKILLS / name / "scripts" / script), *arguments],
+        [sys.executable, str(SKILLS / script), *arguments],
         input=stdin,
         capture_output=True,
         text=True,
         encoding="utf-8",
-        check=True,
-        env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"},
-    ).stdout
+        check=False,
+        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"},
+    )
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.parent.parent.name)
+def test_every_script_has_help_and_refuses_unreadable_input(script: Path) -> None:
+    helped = run_script(script, "--help")
+    assert helped.returncode == 0
+    assert "usage:" in helped.stdout
+    wrong = run_script(script, "--no-such-option")
+    assert wrong.returncode != 0
+    assert "Traceback" not in wrong.stderr
+
+
+def output(script: str, *arguments: str, stdin: str = "") -> str:
+    done = run_script(script, *arguments, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_csv_profiler_finds_broken_rows_codes_and_gaps() -> None:
-    found = json.loads(run_script("csv-profiler", "profile.py", "-", "--json", stdin="id;n\n001;5\n002;\n002;7;9\n"))
+    found = json.loads(output("csv-profiler/scripts/profile.py", "-", "--json", stdin="id;n\n001;5\n002;\n002;7;9\n"))
     assert (found["delimiter"], found["rows"], found["broken_rows"]) == (";", 3, [{"line": 4, "fields": 3}])
     code, number = found["profile"]
     assert (code["kinds"], code["unique"]) == ({"text": 3}, False)
@@ -142,24 +140,24 @@ def test_csv_profiler_finds_broken_rows_codes_and_gaps() -> None:
 
 def test_log_triage_groups_lines_that_differ_in_numbers_only() -> None:
     log = "2024-01-01T10:00:00Z ERROR user 17 at 10.0.0.1\n2024-01-01T10:00:09Z ERROR user 18 at 10.0.0.2\nINFO ok\n"
-    (only,) = json.loads(run_script("log-triage", "group.py", "-", "--only", "ERROR", "--json", stdin=log))
+    (only,) = json.loads(output("log-triage/scripts/group.py", "-", "--only", "ERROR", "--json", stdin=log))
     assert (only["count"], only["first_line"], only["last_time"]) == (2, 1, "2024-01-01T10:00:09")
 
 
 def test_json_schema_from_samples_keeps_what_all_samples_share() -> None:
-    schema = json.loads(
-        run_script("json-schema-from-samples", "derive.py", "-", stdin='{"a": 1, "b": null}\n{"a": 2.5}\n')
-    )
+    samples = '{"a": 1, "b": null}\n{"a": 2.5}\n'
+    schema = json.loads(output("json-schema-from-samples/scripts/derive.py", "-", stdin=samples))
     assert schema["required"] == ["a"]
     assert schema["properties"] == {"a": {"type": "number"}, "b": {"type": "null"}}
 
 
 def test_markdown_table_tools_convert_both_ways() -> None:
     csv = "name,n\n議事録,9\na|b,10\n"
-    table = run_script("markdown-table-tools", "table.py", "from-csv", "-", stdin=csv)
+    script = "markdown-table-tools/scripts/table.py"
+    table = output(script, "from-csv", "-", stdin=csv)
     assert "| a\\|b   | 10  |" in table
-    assert run_script("markdown-table-tools", "table.py", "to-csv", "-", stdin=table) == csv
-    ordered = run_script("markdown-table-tools", "table.py", "sort", "-", "--column", "2", "--descending", stdin=table)
+    assert output(script, "to-csv", "-", stdin=table) == csv
+    ordered = output(script, "sort", "-", "--column", "2", "--descending", stdin=table)
     assert ordered.index("a\\|b") < ordered.index("議事録")
 
 
@@ -169,19 +167,7 @@ def test_release_notes_groups_the_commits_of_a_repository(tmp_path: Path) -> Non
     subprocess.run([*git, "init", "--quiet"], check=True)
     for subject in ("start", "feat: search by tag (#12)", "fix: empty query"):
         subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", subject], check=True)
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(SKILLS / "release-notes/scripts/collect.py"),
-            "HEAD~2..HEAD",
-            "--repo",
-            str(tmp_path),
-            "--json",
-        ],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-    )
-    found = [(commit["kind"], commit["subject"], commit["references"]) for commit in json.loads(done.stdout)]
+    script = "release-notes/scripts/collect.py"
+    commits = json.loads(output(script, "HEAD~2..HEAD", "--repo", str(tmp_path), "--json"))
+    found = [(commit["kind"], commit["subject"], commit["references"]) for commit in commits]
     assert found == [("fixed", "empty query", []), ("added", "search by tag (#12)", ["#12"])]

@@ -71,14 +71,6 @@ def test_the_agents_example_prints_each_rule_once(tmp_path: Path) -> None:
     assert reported.endswith("</system-reminder>\nnothing more applies\nnothing has changed\n")
 
 
-def test_python_in_guides_uses_only_public_names() -> None:
-    import skillhub_mcp
-
-    text = (PROJECT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
-    (imported,) = re.findall(r"^from skillhub_mcp import (\w.+)$", text, re.MULTILINE)
-    assert set(imported.split(", ")) <= set(skillhub_mcp.__all__)
-
-
 def test_the_python_guide_names_every_entry_point() -> None:
     import skillhub_mcp
 

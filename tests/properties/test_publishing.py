@@ -23,6 +23,7 @@ from skillhub_mcp.publishing.uris import build_uri, parse_uri, skill_paths
 from skillhub_mcp.skills.discovery import Ignored
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, Source
 from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 
@@ -204,21 +205,11 @@ def skills_of(tree: list[tuple[int, bool, str, str]]) -> list[Skill]:
         place = f"/elsewhere/{directory}" if linked else f"{ROOTS[root].path}/{directory}"
         if any(f"{one}/".startswith(f"{place}/") or f"{place}/".startswith(f"{one}/") for one in placed):
             continue
-        placed[place] = Skill(
-            name=name,
-            description="d",
-            directory=place,
-            root=ROOTS[root].path,
-            category=None,
-            tags=(),
-            always_apply=False,
-            allowed_tools=(),
-            license=None,
-            compatibility=None,
-            metadata={},
-            diagnostics=(),
-            stamp=FileStamp(1, 1, "", 1),
-        )
+        content = f"---\nname: {name}\ndescription: d\n---\n".encode()
+        stamp, above = FileStamp(1, 1, "", 1), ROOTS[root].path
+        read = parse_skill(content, directory=place, root=above, directory_name=directory, stamp=stamp).skill
+        assert read is not None
+        placed[place] = read
     return list(placed.values())
 
 

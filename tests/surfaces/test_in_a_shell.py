@@ -128,8 +128,6 @@ def _filled(arguments: Sequence[str], payload: Payload, hostile: Mapping[str, st
     for one in arguments:
         if one == "PLACE…":
             filled += [_place(skills, other, "served") for other in PAYLOADS[::12]]
-        elif one == "FOLDER…":
-            filled += [os.path.join(project, folder, "x") for folder in folders_with_rules()]
         else:
             for word, value in (
                 ("PLACE", _place(skills, payload, "served")),

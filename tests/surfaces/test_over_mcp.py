@@ -153,22 +153,15 @@ async def agents(hub: Caller, _: Payload) -> Sequence[Shown]:
     ]
 
 
-async def resolve(hub: Caller, _: Payload) -> Sequence[Shown]:
-    await tool(hub, "agents_context")
-    shown = []
-    for folder in folders_with_rules():
-        text, more = await tool(hub, "agents_resolve", path=f"{folder}/x")
-        shown.append(Shown(more, text=text))
-    return shown
+def in_folders(name: str, file: str) -> Surface:
+    """A tool that answers for a file of each folder that has rules."""
 
+    async def show(hub: Caller, _: Payload) -> Sequence[Shown]:
+        await tool(hub, "agents_context")
+        answers = [await tool(hub, name, path=f"{folder}/{file}") for folder in folders_with_rules()]
+        return [Shown(more, text=text) for text, more in answers]
 
-async def agents_read(hub: Caller, _: Payload) -> Sequence[Shown]:
-    await tool(hub, "agents_context")
-    shown = []
-    for folder in folders_with_rules():
-        text, more = await tool(hub, "agents_read", path=f"{folder}/AGENTS.md")
-        shown.append(Shown(more, text=text))
-    return shown
+    return show
 
 
 async def resources(hub: Caller, _: Payload) -> Sequence[Shown]:
@@ -226,13 +219,12 @@ async def prompts(hub: Caller, _: Payload) -> Sequence[Shown]:
 async def prompt(hub: Caller, payload: Payload) -> Sequence[Shown]:
     first = safe_alias(await name_of(hub, payload))
     tags = {"skill-loaded": 2, "system-reminder": 0, "agents_context": 0}
-    made = [await hub.prompt("skill", name=first, arguments="now")]
+    shown = [Shown(text=await hub.prompt("skill", name=first, arguments="now"), tags=tags)]
     if payload == PAYLOADS[0]:
-        made.append(await hub.prompt(first, arguments=""))
-        begun = await hub.prompt("session_context")
         own = {"agents_context": 2, "skills_context": 2, "skill-loaded": 0, "system-reminder": 0}
-        return [*(Shown(text=text, tags=tags) for text in made), Shown(text=begun, tags=own)]
-    return [Shown(text=text, tags=tags) for text in made]
+        shown.append(Shown(text=await hub.prompt(first, arguments=""), tags=tags))
+        shown.append(Shown(text=await hub.prompt("session_context"), tags=own))
+    return shown
 
 
 async def completion(hub: Caller, payload: Payload) -> Sequence[Shown]:
@@ -269,8 +261,8 @@ TOOLS: Mapping[str, Surface] = {
     "context_inspect": in_json("context_inspect"),
     "agents_context": agents,
     "agents_resume_diff": agents,
-    "agents_resolve": resolve,
-    "agents_read": agents_read,
+    "agents_resolve": in_folders("agents_resolve", "x"),
+    "agents_read": in_folders("agents_read", "AGENTS.md"),
 }
 METHODS: Mapping[str, Surface] = {
     "server/discover": instructions,
@@ -286,31 +278,12 @@ METHODS: Mapping[str, Surface] = {
     "skills/get": one_skill,
 }
 # They answer with nothing that a skill says: with the tools above, with nothing, or with what the client named.
-METHODS_WITHOUT_TEXT = {
-    "ping",
-    "tools/call",
-    "logging/setLevel",
-}
+METHODS_WITHOUT_TEXT = {"ping", "tools/call", "logging/setLevel"}
 PROMPTS = {"skill", "session_context"}
 WRAPPERS = ("skill-loaded", "skill_context", "skills_context", "agents_context", "system-reminder")
-# Their answers are the same for every payload.
-ONCE = frozenset(
-    (
-        *(
-            "search_skills",
-            "build_index",
-            "refresh_index",
-            "available_skills",
-            "skills_list",
-            "context_inspect",
-            "agents_context",
-        ),
-        *("agents_resume_diff", "agents_resolve", "agents_read"),
-        *METHODS.keys() - {"prompts/get"},
-    )
-)
-
-# What they show is shown for every payload by another: files and bodies by `Skill`, fields by `skills_list`.
+# Only their answers differ with the payload; what the second four show is shown for every payload by another: files and
+# bodies by `Skill`, fields by `skills_list`.
+OF_EACH = frozenset(("load_skill", "Skill", "skill_load"))
 SELDOM = frozenset(("read_skill_file", "run_skill_command", "skill_search", "prompts/get"))
 
 
@@ -356,7 +329,7 @@ async def _walk(way: tuple[str, str], environment: Mapping[str, str], payloads: 
         offered = {one.name for one in (await hub.client.list_tools()).tools}
         shows = {**{name: show for name, show in TOOLS.items() if name in offered}, **METHODS}
         for name, show in shows.items():
-            for payload in payloads[:1] if name in ONCE else payloads[::5] if name in SELDOM else payloads:
+            for payload in payloads if name in OF_EACH else payloads[::5] if name in SELDOM else payloads[:1]:
                 wrong += [f"{name}, {payload.id}: {one}" for shown in await show(hub, payload) for one in _wrong(shown)]
     return wrong
 
@@ -378,15 +351,14 @@ def _wrong(shown: Shown) -> list[str]:
 
 
 def test_the_files_of_a_skill_are_served_as_they_are(hostile: dict[str, str]) -> None:
-    async def go() -> dict[str, str]:
-        async with reached(TWO_WAYS[0], hostile) as hub:
-            return {
-                payload.word: (
-                    await tool(hub, "read_skill_file", skill_name=await name_of(hub, payload), file_path="SKILL.md")
-                )[0]
-                for payload in PAYLOADS[::9]
-            }
+    places = {payload.word: Path(hostile["SKILLS_DIR"]).glob(f"served {payload.word} *") for payload in PAYLOADS}
 
-    for word, text in asyncio.run(go()).items():
-        (place,) = Path(hostile["SKILLS_DIR"]).glob(f"served {word} *")
-        assert json.loads(text)["content"].encode() == (place / "SKILL.md").read_bytes(), word
+    async def go() -> None:
+        async with reached(TWO_WAYS[0], hostile) as hub:
+            for payload in PAYLOADS[::9]:
+                name = await name_of(hub, payload)
+                text, _ = await tool(hub, "read_skill_file", skill_name=name, file_path="SKILL.md")
+                (place,) = places[payload.word]
+                assert json.loads(text)["content"].encode() == (place / "SKILL.md").read_bytes(), payload.word
+
+    asyncio.run(go())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from tests.embedders.conftest import api
 from tests.fakes.embedding_api import EmbeddingApi, chat_answer, generated_answer
 from tests.fakes.onnx_models import cross_encoder
 
@@ -15,6 +15,8 @@ from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.rerankers.local import LocalReranker
 from skillhub_mcp.search.rerankers.model import ModelReranker
+
+__all__ = ["api"]
 
 KEY = "sk-secret-key-of-a-person"
 Provider = Literal["openai", "gemini"]
@@ -25,16 +27,6 @@ SKILLS = (
     ("seal", "Feed the seal."),
     ("seal", "Another text of that name."),
 )
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingApi]:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with EmbeddingApi() as server:
-        yield server
 
 
 def asking(provider: Provider, api: EmbeddingApi) -> ModelReranker:
