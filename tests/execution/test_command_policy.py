@@ -91,7 +91,7 @@ def test_a_search_path_without_absolute_entries_becomes_the_default_path(search_
     assert absolute_path_entries(search_path) == os.defpath
 
 
-def test_an_argument_with_half_of_a_character_is_refused(skill: Path, programs: Path) -> None:
+def test_an_argument_with_an_unpaired_surrogate_is_refused(skill: Path, programs: Path) -> None:
     install(programs, "cat")
     with pytest.raises(InvalidArgument) as refused:
         resolve("cat", "fine", "\ud800", cwd=skill, search_path=programs)

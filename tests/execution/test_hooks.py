@@ -118,7 +118,7 @@ def test_a_hooks_file_writable_by_others_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["[" * 100_000, '{"hooks": ' + "9" * 5_000 + "}"])
-def test_a_hooks_file_that_json_cannot_hold_is_refused(tmp_path: Path, written: str) -> None:
+def test_a_hooks_file_beyond_the_limits_of_json_is_refused(tmp_path: Path, written: str) -> None:
     (tmp_path / "hooks.json").write_text(written, encoding="utf-8")
     with pytest.raises(InvalidSetting, match=r"too deep|too long"):
         read_hooks(str(tmp_path / "hooks.json"))

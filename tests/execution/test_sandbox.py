@@ -549,7 +549,7 @@ def test_ordinary_programs_work(run: Runs) -> None:
     assert outputs == expected
 
 
-def test_without_a_sandbox_a_command_has_the_server_s_rights(skill: Path) -> None:
+def test_without_a_sandbox_a_command_has_the_rights_of_the_server(skill: Path) -> None:
     result = Runs(OFF, skill)("import os; open('made', 'w').close(); print(os.path.expanduser('~'))")
     assert (result.stdout, result.exit_code) == (f"{os.path.expanduser('~')}\n", 0)
     assert (skill / "made").exists()

@@ -61,7 +61,7 @@ def test_edited_skills_are_locked_again_only_if_named(root: Path) -> None:
     assert (one.done, two.done) == (Locking.EDITED, Locking.UNCHANGED)
     assert not verify(str(root), lock_of(root)).ok
     (one,) = lock_present(str(root), lock_of(root), ["one"])
-    assert one.done is Locking.LOCKED_ANEW
+    assert one.done is Locking.LOCKED_AGAIN
     assert verify(str(root), lock_of(root)).ok
 
 
@@ -108,7 +108,7 @@ def test_locked_edits_stay_edits_when_the_source_changes(tmp_path: Path) -> None
     Path(lock_of(root)).write_text(lock_text(Lock(lock_of(root), skills=(locked,))))
     (root / "one" / "run.sh").write_text("echo mine\n")
     (one,) = lock_present(str(root), lock_of(root), ["one"])
-    assert one.done is Locking.LOCKED_ANEW
+    assert one.done is Locking.LOCKED_AGAIN
     locked = entry(root, "one")
     assert locked.ours is not None
     assert locked.ours.commit == commit

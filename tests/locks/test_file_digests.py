@@ -47,30 +47,28 @@ def test_links_and_special_files_have_digests_that_no_file_has(tmp_path: Path) -
     assert states_of(str(tmp_path)).keys() == files.keys()
 
 
-def test_directories_in_each_other_without_a_bound_cannot_be_looked_through(
-    tmp_path: Path, make_deep: Callable[[Path], None]
-) -> None:
+def test_directories_nested_too_deeply_are_refused(tmp_path: Path, make_deep: Callable[[Path], None]) -> None:
     make_deep(tmp_path)
     for look in (digests_of, computed_hash):
         with pytest.raises(OSError, match="more than 128 directories deep"):
             look(str(tmp_path))
 
 
-def test_it_is_the_sha_256_of_the_sorted_paths_and_digests_of_the_files() -> None:
+def test_the_content_digest_hashes_sorted_paths_and_file_digests() -> None:
     script, skill = sha256(b"print()\n"), sha256(b"# A\n")
     files = {"b/x.py": script, "SKILL.md": skill}
     lines = f"SKILL.md\0{skill}\nb/x.py\0{script}\n"
     assert content_digest(files) == "sha256:" + sha256(lines.encode())
 
 
-def test_paths_are_sorted_by_their_bytes_and_not_by_their_letters() -> None:
+def test_paths_are_sorted_by_bytes() -> None:
     files = {"a/z": sha256(b"1"), "a-b": sha256(b"2"), "B": sha256(b"3"), "\u00e9": sha256(b"4")}
     ordered = ["B", "a-b", "a/z", "\u00e9"]
     lines = "".join(f"{path}\0{files[path]}\n" for path in ordered)
     assert content_digest(files) == "sha256:" + sha256(lines.encode())
 
 
-def test_two_trees_whose_paths_and_contents_run_together_differ() -> None:
+def test_the_border_between_path_and_content_counts() -> None:
     assert content_digest({"ab": sha256(b"c")}) != content_digest({"a": sha256(b"bc")})
 
 
@@ -89,7 +87,7 @@ def test_two_trees_whose_paths_and_contents_run_together_differ() -> None:
         ),
     ],
 )
-def test_the_digests_of_these_files_never_change(files: dict[str, bytes], digest: str) -> None:
+def test_content_digests_are_stable(files: dict[str, bytes], digest: str) -> None:
     assert content_digest({path: sha256(content) for path, content in files.items()}) == f"sha256:{digest}"
 
 
@@ -97,13 +95,13 @@ FILES = {"SKILL.md": FileDigest("a" * 64, 1, False), "run": FileDigest("b" * 64,
 LOCKED = LockedByHub(digest_of(FILES), executable=("run",))
 
 
-def test_other_content_is_a_difference_without_a_name() -> None:
+def test_changed_content_is_a_difference_without_a_path() -> None:
     assert not differences(LOCKED, FILES)
     found = differences(LOCKED, {"SKILL.md": FileDigest("e" * 64, 1, False)})
     assert (found, found.first) == (Differences(files_differ=True), "")
 
 
-def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
+def test_a_changed_executable_bit_is_a_difference_where_modes_exist() -> None:
     files = {**FILES, "run": FileDigest("b" * 64, 2, False)}
     assert differences(LOCKED, files) == Differences(modes=("run",))
     assert not differences(LOCKED, files, modes=False)
@@ -118,7 +116,7 @@ def test_line_ends_are_compared_for_the_given_files_only(tmp_path: Path) -> None
     assert differences(locked, files).files_differ
 
 
-def test_a_skill_has_the_hash_that_npx_skills_wrote_for_it(tmp_path: Path) -> None:
+def test_the_computed_hash_equals_that_of_npx_skills(tmp_path: Path) -> None:
     files = {
         "SKILL.md": "---\nname: pdf\ndescription: Reads PDFs\n---\nDo.\n",
         "scripts/Run.py": "print(1)\n",
@@ -133,14 +131,14 @@ def test_a_skill_has_the_hash_that_npx_skills_wrote_for_it(tmp_path: Path) -> No
     assert computed_hash(str(tmp_path)) == "82f19d39a11cbba2d538155feb8995d609f2b62db277f059865939fa38b4d30b"
 
 
-def test_paths_are_in_the_order_of_their_collation() -> None:
+def test_paths_are_in_the_collation_order_of_node() -> None:
     # As Node 22's localeCompare sorts them.
     order = ["_a", "-a", ".a", "a", "A", "a b", "a_b", "a-b", "a.b", "a/b", "a1", "ab", "aB", "AB", "b", "Z"]
     assert npx_order(sorted(order)) == tuple(order)
 
 
 @pytest.mark.parametrize("path", ["\u00e9.md", "a\x01b"])
-def test_the_order_of_other_names_is_not_guessed(path: str) -> None:
+def test_paths_with_an_unknown_order_have_none(path: str) -> None:
     assert npx_order(["a", path]) is None
 
 
@@ -152,6 +150,6 @@ def test_files_behind_links_do_not_count(tmp_path: Path) -> None:
     assert computed_hash(str(tmp_path)) == before
 
 
-def test_a_skill_with_a_name_whose_place_is_not_known_has_no_hash(tmp_path: Path) -> None:
+def test_a_skill_with_a_path_of_unknown_order_has_no_computed_hash(tmp_path: Path) -> None:
     (tmp_path / "\u00e9").write_text("1")
     assert computed_hash(str(tmp_path)) is None

@@ -44,7 +44,7 @@ def test_a_lock_of_npx_skills_is_written_back_byte_for_byte() -> None:
     assert lock_text(parse_lock(OF_NPX, PATH)) == OF_NPX
 
 
-def test_an_entry_of_ours_has_the_fields_of_npx_in_its_order_and_one_object_more() -> None:
+def test_an_entry_has_the_fields_of_npx_skills_in_order_and_the_skillhub_object() -> None:
     skill = LockedSkill("pdf", "o/r", "github", "b" * 64, ref="v1", skill_path="skills/pdf/SKILL.md", ours=OURS)
     entry = json.loads(lock_text(Lock(PATH, skills=(skill,))))["skills"]["pdf"]
     assert list(entry) == ["source", "ref", "sourceType", "skillPath", "computedHash", "skillhub"]
@@ -83,12 +83,12 @@ def test_unknown_fields_keep_their_places() -> None:
     assert whole["more"] == {"kept": None}
 
 
-def test_half_of_a_character_is_written_as_javascript_writes_it() -> None:
+def test_an_unpaired_surrogate_is_escaped_as_in_javascript() -> None:
     text = OF_NPX.replace("../skills", "\\ud83d")
     assert lock_text(parse_lock(text, PATH)) == text
 
 
-def test_entries_are_put_in_and_taken_out_by_name() -> None:
+def test_entries_are_added_and_removed_by_name() -> None:
     one, two = LockedSkill("a", "s", "local"), LockedSkill("b", "s", "local")
     lock = Lock(PATH, skills=(one,)).having(two, replace(one, source="t"))
     assert [(skill.name, skill.source) for skill in lock.skills] == [("b", "s"), ("a", "t")]
@@ -143,14 +143,14 @@ needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes her
 
 
 @needs_pipes
-def test_a_lock_that_is_a_link_to_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_lock_linked_to_a_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "skills-lock.json").symlink_to(tmp_path / "pipe")
     with pytest.raises(LockUnreadable, match="not a regular file"):
         read_lock(str(tmp_path / "skills-lock.json"))
 
 
-def test_a_file_without_an_end_is_not_read_into_memory(tmp_path: Path) -> None:
+def test_an_endless_file_is_not_read_into_memory(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b" " * 11)
     with pytest.raises(OSError, match="more than 10 bytes"):
@@ -158,7 +158,7 @@ def test_a_file_without_an_end_is_not_read_into_memory(tmp_path: Path) -> None:
     assert read_plain(str(file), max_bytes=11) == b" " * 11
 
 
-def test_every_field_that_is_reported_of_a_skill_is_documented() -> None:
+def test_every_reported_field_of_a_lock_is_documented() -> None:
     problem = LockUnreadable("skills-lock.json", "it is torn")
     locked = LockedSkill("a", "o/r", "github", ours=LockedByHub(DIGEST))
     whole = LockStanding(LockState.EDITED, locked, differs=Differences(line_ends=True), problem=problem).facts()
@@ -167,7 +167,7 @@ def test_every_field_that_is_reported_of_a_skill_is_documented() -> None:
 
 
 @pytest.mark.parametrize("name", field_meanings()[1])
-def test_a_field_of_another_type_is_refused(name: str) -> None:
+def test_a_field_of_the_wrong_type_is_refused(name: str) -> None:
     fields = {"digest": f'"{DIGEST}"', name: "1"}
     ours = ", ".join(f'"{key}": {value}' for key, value in fields.items())
     with pytest.raises(LockUnreadable, match=name):

@@ -32,7 +32,7 @@ def test_an_edit_of_a_locked_skill_is_reported_until_it_is_undone(
     assert standing(library, skill).state is LockState.UNCHANGED
 
 
-def test_a_file_of_the_same_size_with_its_old_time_set_back_is_read_again(write_skill: SkillWriter) -> None:
+def test_an_edit_of_the_same_size_with_the_old_mtime_is_found(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
     lock(skill)
     library, file = LockVerifier(), skill / "run.py"
@@ -80,7 +80,7 @@ def test_an_unreadable_lock_is_reported_for_every_skill_beside_it(write_skill: S
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_instead_of_a_locked_skill_is_a_change_unless_it_leads_to_the_same_files(
+def test_a_link_in_place_of_a_locked_skill_counts_by_the_files_it_leads_to(
     write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
@@ -95,7 +95,7 @@ def test_a_link_instead_of_a_locked_skill_is_a_change_unless_it_leads_to_the_sam
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_to_a_locked_skill_is_held_against_the_lock_there(write_skill: SkillWriter, tmp_path: Path) -> None:
+def test_a_link_to_a_locked_skill_is_compared_with_the_lock_there(write_skill: SkillWriter, tmp_path: Path) -> None:
     skill = write_skill("pdf")
     lock(skill)
     linked = tmp_path / "other" / "pdf"
@@ -104,14 +104,14 @@ def test_a_link_to_a_locked_skill_is_held_against_the_lock_there(write_skill: Sk
     assert standing(LockVerifier(), linked).state is LockState.UNCHANGED
 
 
-def test_the_lock_of_a_project_lies_in_the_project_and_that_of_the_person_in_the_root(tmp_path: Path) -> None:
+def test_a_projects_lock_lies_in_the_project_and_a_users_lock_in_the_root(tmp_path: Path) -> None:
     root = str(tmp_path / ".agents" / "skills")
     assert lock_paths(root) == (os.path.join(root, "skills-lock.json"), str(tmp_path / "skills-lock.json"))
     own = os.path.join(os.path.realpath(os.path.expanduser("~")), ".agents", "skills")
     assert lock_paths(own) == (os.path.join(own, "skills-lock.json"),)
 
 
-def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_is_a_change(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     skill = write_skill("pdf")
     lock(skill)
 

@@ -268,7 +268,7 @@ def _reading(name: str, entry: str = "") -> Iterator[None]:
         # A damaged zip makes zipfile seek to an offset that is invalid.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             reason = f"cannot be read: {error.strerror or type(error).__name__}"
-            hint = "look whether it is there, and whether you may read it"
+            hint = "check that it exists and that you may read it"
             raise SourceUnreachable(name, reason, hint=hint) from error
         reason = f"{'' if entry else 'it '}is damaged or cut off: {error or type(error).__name__}"
         raise ArchiveRefused(name, reason, entry=_shown(entry), hint=_AGAIN) from error

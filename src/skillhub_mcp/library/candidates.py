@@ -27,7 +27,7 @@ from skillhub_mcp.skills.places import PROJECT_PLACES
 MARKETPLACE = ".claude-plugin/marketplace.json"
 PLUGIN = ".claude-plugin/plugin.json"
 _SHOWN_CHARACTERS = 200
-_NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
+_NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: check the path and the ref"
 _MOST_MANIFEST_BYTES = 1024 * 1024
 _MOST_PLUGINS = 1_000
 _FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
@@ -55,7 +55,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The skills of a source in the order of their paths, and what it names besides and is not followed."""
+    """The skills of a source in the order of their paths, and what else it names that is not followed."""
 
     skills: tuple[Candidate, ...]
     left_out: tuple[NotFollowed, ...] = ()

@@ -122,7 +122,7 @@ class Locking(str, Enum):
     """What is done with a skill: locked, locked again with its edits, or left as it is, unchanged or edited."""
 
     LOCKED = "locked"
-    LOCKED_ANEW = "locked again"
+    LOCKED_AGAIN = "locked again"
     UNCHANGED = "unchanged"
     EDITED = "edited"
 
@@ -157,7 +157,7 @@ def lock_present(
     with changing(root) as change:
         lock = lock_at(lock_path)
         found = tuple(_present(root, lock, name, named=bool(names)) for name in wanted)
-        done = (Locking.LOCKED, Locking.LOCKED_ANEW)
+        done = (Locking.LOCKED, Locking.LOCKED_AGAIN)
         changed = [one.locked for one in found if one.done in done and one.locked is not None]
         if changed:
             change.commit((), lock_path=lock_path, lock_text=lock_text(lock.having(*changed)))
@@ -177,7 +177,7 @@ def _present(root: str, lock: Lock, name: str, *, named: bool) -> PresentSkill:
             return PresentSkill(name, Locking.UNCHANGED, before)
         if not verified.ok and not named:
             return PresentSkill(name, Locking.EDITED, before, verified.differs.modes, problem=verified.problem)
-        done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
+        done = Locking.LOCKED if verified.ok else Locking.LOCKED_AGAIN
         # Its source and its signer stay: only the files here are others.
         ours = before.ours or LockedByHub("")
         known = ours.from_source if before.ours is not None else "" if verified.ok else UNKNOWN_ORIGIN

@@ -67,7 +67,7 @@ def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> in
         print_json(place.json(dry_run=args.dry_run, skills=skills))
         return EXIT_FAILED if edited else EXIT_OK
     for one in found:
-        if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW):
+        if one.done in (Locking.LOCKED, Locking.LOCKED_AGAIN):
             print_line(f"{one.name} {'would be' if args.dry_run else 'is'} {one.done.value}")
         elif one.problem:
             print_line(f"{one.name} is left as it is: {one.problem}")
@@ -75,7 +75,7 @@ def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> in
             named = f" ({one.files[0]})" if one.files else ""
             again = place.command("lock", names=[one.name])
             print_line(f"{one.name} was edited since it was locked{named}: `{again}` locks it again")
-    if not any(one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) for one in found):
+    if not any(one.done in (Locking.LOCKED, Locking.LOCKED_AGAIN) for one in found):
         print_note(f"{shown_path(place.lock_path)} is unchanged")
     return EXIT_FAILED if edited else EXIT_OK
 

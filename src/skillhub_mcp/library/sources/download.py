@@ -35,7 +35,7 @@ _TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
 _ANYONE = "which anyone on the network can change"
 _CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
 _CHECK_ADDRESS = "check the address"
-_TELL_THE_SITE = "try again, and tell the site if that does not help"
+_REPORT = "try again, and report it to the site if that does not help"
 _STATUSES: Mapping[int, tuple[str, str]] = {
     401: ("requires a token, or another one (401)", "set it in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
     403: ("denies access (403)", "set your token in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
@@ -64,7 +64,7 @@ class NotThere(SourceUnreachable):
     """The site answers, and gives no file at a URL; `status` is its answer."""
 
     def __init__(self, source: str, status: int) -> None:
-        reason, fix = _STATUSES.get(status, (f"cannot be fetched: the site answers {status}", _TELL_THE_SITE))
+        reason, fix = _STATUSES.get(status, (f"cannot be fetched: the site answers {status}", _REPORT))
         super().__init__(source, reason, hint=fix)
         self.status = status
 
@@ -99,7 +99,7 @@ class Downloader:
     def _keep(self, url: str, response: httpx2.Response) -> Download:
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in _TRUSTED_CODINGS:
-            raise SourceUnreachable(shown(url), f"has an unsupported encoding: {coding[:40]!r}", hint=_TELL_THE_SITE)
+            raise SourceUnreachable(shown(url), f"has an unsupported encoding: {coding[:40]!r}", hint=_REPORT)
         self._files += 1
         path = os.path.join(self._directory, f"source-{self._files}")
         digest = hashlib.sha256()

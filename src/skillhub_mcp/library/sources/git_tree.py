@@ -1,8 +1,8 @@
 """A commit of a repository as a tree: fetched and archived, never checked out; and who signed it.
 
-A name that is both a branch and a tag is refused: what looks like a release could be anybody's branch. Git verifies SSH
-signatures by the person's files of allowed signers. The lock keeps the first signer, and an update by another signer,
-or by none, is refused.
+A name that is both a branch and a tag is refused: what looks like a release could be a branch of any contributor.
+Git verifies SSH signatures by the user's files of allowed signers. The lock keeps the first signer, and an update by
+another signer, or by none, is refused.
 """
 
 from __future__ import annotations

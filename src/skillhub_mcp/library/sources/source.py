@@ -362,7 +362,7 @@ def _url(text: str, scheme: str, *, insecure: bool) -> SkillSource:
     netloc = _host(host) + (f":{port}" if port is not None else "")
     if scheme in ("http", "git") and not (insecure or is_this_machine(host)):
         hint = f"write {'https' if scheme == 'http' else 'https or ssh'}, or add --insecure"
-        raise _Refusal(f"is fetched by {scheme}, which anybody on the way can change", hint)
+        raise _Refusal(f"is fetched by {scheme}, which anyone on the network can change", hint)
     _check_user(parts, scheme)
     if scheme in ("ssh", "git"):
         user = f"{parts.username}@" if parts.username else ""

@@ -150,8 +150,8 @@ def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bo
 
 def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
     """Return a skill of a tree as what is to be installed under a name."""
-    whence = replace(source, skills=())
-    return Incoming(name, tree, found.path, whence, title=found.name, description=found.description)
+    source = replace(source, skills=())
+    return Incoming(name, tree, found.path, source, title=found.name, description=found.description)
 
 
 def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:

@@ -23,7 +23,7 @@ MAX_DESCRIPTION_CHARACTERS = 1_024
 
 _SHOWN_CHARACTERS = 80
 _MAX_REPORTED = 20
-_TELL_THE_SITE = "tell the site, or take its skills from their repository"
+_REPORT = "report it to the site, or add its skills from their repository"
 _SCHEMAS = "https://schemas.agentskills.io/discovery/"
 
 
@@ -81,14 +81,14 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
     try:
         found = _read(content)
     except BadJson as error:
-        raise SourceUnreachable(url, f"is not an index of skills: {error}", hint=_TELL_THE_SITE) from error
+        raise SourceUnreachable(url, f"is not an index of skills: {error}", hint=_REPORT) from error
     skills = found.get("skills") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(skills, list):
-        raise SourceUnreachable(url, "is not an index of skills: it has no list 'skills'", hint=_TELL_THE_SITE)
+        raise SourceUnreachable(url, "is not an index of skills: it has no list 'skills'", hint=_REPORT)
     schema = found.get("$schema")
     if schema != SCHEMA:
         version = f"has the schema {_shown(schema)}" if schema is not None else "is of draft 0.1.0, without digests"
-        raise SourceUnreachable(url, f"{version}; SkillHub reads draft 0.2.0", hint=_TELL_THE_SITE)
+        raise SourceUnreachable(url, f"{version}; SkillHub reads draft 0.2.0", hint=_REPORT)
     entries: dict[str, SiteSkill] = {}
     skipped: list[str] = []
     for number, written in enumerate(skills, start=1):
@@ -96,7 +96,7 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
         if isinstance(entry, str):
             skipped.append(f"skipped entry {number}: {entry}")
         elif entry.name in entries:
-            raise SourceUnreachable(url, f"gives two skills the name {entry.name!r}", hint=_TELL_THE_SITE)
+            raise SourceUnreachable(url, f"gives two skills the name {entry.name!r}", hint=_REPORT)
         else:
             entries[entry.name] = entry
     if len(skipped) > _MAX_REPORTED:
@@ -107,7 +107,7 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
 def check_digest(entry: SiteSkill, index_url: str, digest: str) -> None:
     """Raise IntegrityFailed unless the artifact has the digest that the index gives."""
     if digest != entry.digest:
-        hint = "it may just have changed: try again, and tell the site if that does not help"
+        hint = "it may just have changed: try again, and report it to the site if that does not help"
         subject = f"the skill {entry.name!r} of {index_url}"
         raise IntegrityFailed(subject, expected=entry.digest, found=digest, hint=hint)
 
