@@ -77,10 +77,9 @@ def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
     )
     parser.add_argument(_VERSION, action="store_true", help="print the version and exit")
     add_setting_options(parser)
-    flag = "--skip-auto-reindex"
-    parser.add_argument(
-        flag, dest="SKILLHUB_SKIP_AUTO_REINDEX", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-    )
+    # Every command can leave the index as it is; help names the variable.
+    skipping = parser.add_argument("--skip-auto-reindex", dest="SKILLHUB_SKIP_AUTO_REINDEX", action="store_true")
+    skipping.default = skipping.help = argparse.SUPPRESS
     subparsers = parser.add_commands(
         metavar=COMMAND, dest="command", prog=PROGRAM, help=argparse.SUPPRESS, required=True
     )

@@ -1,7 +1,7 @@
 """The commands, one module each: `add_arguments` declares the arguments, `run` returns the exit code.
 
 The docstring of `run` is the description in the command's help. `main` prints every SkillHubError that it raises. Two
-commands may be in one module; `args.command` says which was typed.
+commands may be in one module: `args.command` says which was typed, and `add_arguments` sets their descriptions.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     # A place that is searched by default, or under another path, needs no record; settings may change that.
     chosen = settings.skills.dirs_given or settings.skills.roots_given
     if not args.dry_run:
-        record_roots({entry: place for entry, place in entries.items() if chosen or not before[entry]})
+        record_roots({entry: within for entry, within in entries.items() if chosen or not before[entry]})
     added = []
     for entry in entries:
         roots = _roots_of_entry(entry, roots_of(settings))
