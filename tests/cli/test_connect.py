@@ -185,15 +185,7 @@ def test_entries_are_printed_without_a_choice_of_skills(skillhub: Skillhub, home
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "OPENAI_API_KEY=abc",
-        "HUB_TOKEN=abc",
-        "X=ghp_0123456789012345678901234",
-        "PROXY=https://ada:secret@proxy.example/",
-    ],
-)
+@pytest.mark.parametrize("given", ["OPENAI_API_KEY=abc", "PROXY=https://ada:secret@proxy.example/"])
 def test_a_secret_is_never_written(given: str, skillhub: Skillhub, home: Path) -> None:
     done = skillhub("connect", "cursor", "--yes", "--env", given)
     assert done.code == 2
@@ -202,25 +194,14 @@ def test_a_secret_is_never_written(given: str, skillhub: Skillhub, home: Path) -
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("LOG_LEVEL", "ERROR", False),
-        ("SKILLHUB_CWD", "/home/ada/keys", False),
-        ("OPENAI_API_KEY", "", False),
-        ("MAX_TOKENS_PER_REPLY", "5", False),
-        ("KEYBOARD", "de", False),
-        ("EMBEDDING_BASE_URL", "https://api.example/v1?api_key=abc", True),
-        ("EMBEDDING_BASE_URL", "https://abc@api.example/v1", True),
-        ("OPENAI_API_KEY", "x", True),
-        ("X-API-Key", "x", True),
-        ("MY_SECRET", "x", True),
-        ("X", "sk-proj-0123456789abcdef", True),
-        ("X", "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.sig", True),
-    ],
-)
-def test_what_looks_like_a_secret(name: str, value: str, expected: bool) -> None:
-    assert looks_secret(name, value) is expected
+def test_what_looks_like_a_secret() -> None:
+    harmless = "LOG_LEVEL=ERROR SKILLHUB_CWD=/home/ada/keys OPENAI_API_KEY= MAX_TOKENS_PER_REPLY=5 KEYBOARD=de"
+    secret = (
+        "EMBEDDING_BASE_URL=https://api.example/v1?api_key=abc EMBEDDING_BASE_URL=https://abc@api.example/v1 "
+        "OPENAI_API_KEY=x X-API-Key=x MY_SECRET=x X=sk-proj-0123456789abcdef X=eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.sig"
+    )
+    given = [one.partition("=") for one in f"{harmless} {secret}".split()]
+    assert " ".join(f"{name}={value}" for name, _, value in given if looks_secret(name, value)) == secret
 
 
 def test_a_secret_in_the_address_of_a_server_is_not_shown(skillhub: Skillhub, home: Path) -> None:
@@ -435,18 +416,11 @@ def test_claude_code_is_connected_by_its_own_program(
     assert "failed: no such scope" in failed.out
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("/home/ada/.cache/uv/archive-v0/a1b2/bin/skillhub-mcp", True),
-        ("/home/ada/.cache/uv/environments-v2/a1b2/bin/skillhub-mcp", True),
-        ("/home/ada/.local/share/pipx/.cache/a1b2/bin/skillhub-mcp", True),
-        ("/home/ada/.local/share/uv/tools/skillhub-mcp/bin/skillhub-mcp", False),
-        ("/home/ada/.local/bin/skillhub-mcp", False),
-    ],
-)
-def test_a_command_in_a_cache_does_not_last(command: str, expected: bool) -> None:
-    assert is_passing(command) is expected
+def test_a_command_in_a_cache_does_not_last() -> None:
+    for cache in (".cache/uv/archive-v0/a1b2", ".cache/uv/environments-v2/a1b2", ".local/share/pipx/.cache/a1b2"):
+        assert is_passing(f"/home/ada/{cache}/bin/skillhub-mcp")
+    for lasting in (".local/share/uv/tools/skillhub-mcp", ".local"):
+        assert not is_passing(f"/home/ada/{lasting}/bin/skillhub-mcp")
 
 
 OFF: dict[str, tuple[str, Callable[[str], str]]] = {

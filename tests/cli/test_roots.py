@@ -143,26 +143,23 @@ def test_settings_override_recorded_roots(
 
 
 @pytest.mark.parametrize(
-    ("typed", "says", "hint"),
+    ("typed", "says"),
     [
-        ([""], "'' is not a directory", "name the directory"),
-        (["nowhere"], "'nowhere' is not a directory", "name the directory"),
-        (["file"], "'file' is not a directory", "name the directory"),
-        (["~"], "'~' is the home directory or holds it", "name the directory"),
-        (["/"], "'/' is the home directory or holds it", "name the directory"),
-        (["--project", "builtin"], "--project cannot be used with builtin", "for all projects"),
-        (["team", "nowhere"], "'nowhere' is not a directory", "name the directory"),
+        ([""], "'' is not a directory"),
+        (["file"], "'file' is not a directory"),
+        (["~"], "'~' is the home directory or holds it"),
+        (["/"], "'/' is the home directory or holds it"),
+        (["--project", "builtin"], "--project cannot be used with builtin"),
+        (["team", "nowhere"], "'nowhere' is not a directory"),
     ],
 )
-def test_invalid_roots_are_refused(
-    skillhub: Skillhub, home: Path, project: Path, typed: list[str], says: str, hint: str
-) -> None:
+def test_invalid_roots_are_refused(skillhub: Skillhub, home: Path, project: Path, typed: list[str], says: str) -> None:
     (project / "file").touch()
     (project / "team").mkdir()
     done = skillhub("roots", "add", *typed, SKILLS_DIR="")
     assert done.code == 2
     assert says in done.err
-    assert hint in done.err
+    assert "hint: " in done.err
     assert not (home / ".skillhub").exists()
     assert skillhub("roots", "remove", "team", SKILLS_DIR="").code == 2
 

@@ -102,27 +102,24 @@ def test_an_invalid_file_is_not_overwritten(skillhub: Skillhub, file: Path) -> N
     assert skillhub("token", "new", "ci", "--file", file).code == 0
 
 
-def test_the_right_to_run_commands_is_shown(skillhub: Skillhub, file: Path) -> None:
-    made = skillhub("token", "new", "runner", "--may-run", "--file", file)
-    assert made.err.startswith("runner is granted every skill and may run commands.")
-    skillhub("token", "new", "reader", "--file", file)
-    lines = skillhub("token", "--file", file).out.splitlines()
-    assert ["and may run commands" in line for line in lines] == [True, False]
-    listed = skillhub("token", "--json", "--file", file).json["tokens"]
-    assert [token.get("may_run", False) for token in listed] == [True, False]
-
-
-def test_a_group_is_revoked_together_and_its_expiry_and_last_use_are_shown(skillhub: Skillhub, file: Path) -> None:
+def test_a_group_is_revoked_together_and_expiry_last_use_and_rights_are_shown(skillhub: Skillhub, file: Path) -> None:
     where = {"SKILLHUB_TOKENS_FILE": str(file)}
     for name, day in (("ann", "2999-12-31"), ("ben", "2001-01-01")):
         assert skillhub("token", "new", name, "--group", "team", "--expires", day, **where).code == 0
-    skillhub("token", "new", "cid", **where)
+    made = skillhub("token", "new", "cid", "--may-run", **where)
+    assert made.err.startswith("cid is granted every skill and may run commands.")
     TokenUses(os.path.expanduser(TOKEN_USES)).record("ann")
     today = f"{datetime.now(timezone.utc):%Y-%m-%d}"
-    ann, ben, _ = skillhub("token", **where).out.splitlines()
+    ann, ben, cid = skillhub("token", **where).out.splitlines()
+    assert "every skill and may run commands, not used yet" in cid
     assert ann.endswith(f"every skill, group team, until 2999-12-31, last used {today}")
     assert ben.endswith("every skill, group team, expired after 2001-01-01, not used yet")
-    assert [one["last_used"] for one in skillhub("token", "--json", **where).json["tokens"]] == [today, None, None]
+    listed = skillhub("token", "--json", **where).json["tokens"]
+    assert [(one["last_used"], one.get("may_run", False)) for one in listed] == [
+        (today, False),
+        (None, False),
+        (None, True),
+    ]
     assert skillhub("token", "revoke", "--group", "team", **where).out.splitlines() == [
         "revoked the token of ann",
         "revoked the token of ben",

@@ -175,6 +175,8 @@ def test_every_listing_marks_skills_that_await_trust(skillhub: Skillhub, repo: P
     assert doctor["awaiting_trust"] == [{"path": f"{repo}/.agents/skills", "trust": "awaited"}]
     (warning,) = [one for one in doctor["warnings"] if "trust" in one["message"]]
     assert warning["fix"] == f"`skillhub trust {repo}` shows what the project brings"
+    note = "./.agents/skills  (awaits trust, so it comes last: `skillhub trust`)\n"
+    assert note in skillhub("roots", *here(repo)).out
     left_out = skillhub("list", "--all", *here(repo), SKILLHUB_TRUST="none")
     assert "obey  project  (left out, awaits trust) Always.\n" in left_out.out
 
@@ -222,15 +224,6 @@ def test_the_user_can_enable_a_skill_that_its_project_denies(skillhub: Skillhub,
     assert skillhub("show", "obey", *here(repo)).code == 0
     # It denies nothing of the hub's.
     assert skillhub("show", "commit", *here(repo)).code == 0
-
-
-def test_roots_lists_an_untrusted_project_last(skillhub: Skillhub, repo: Path) -> None:
-    note = "./.agents/skills  (awaits trust, so it comes last: `skillhub trust`)\n"
-    assert note in skillhub("roots", *here(repo)).out
-    first = skillhub("roots", "--json", *here(repo)).json["places"][0]
-    assert (first["source"], first["trust"]) == ("project", "awaited")
-    skillhub("trust", "--yes", *here(repo))
-    assert "awaits trust" not in skillhub("roots", *here(repo)).out
 
 
 def test_a_look_alike_name_is_marked(skillhub: Skillhub, repo: Path, write_skill: SkillWriter) -> None:
