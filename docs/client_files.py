@@ -65,7 +65,8 @@ def _text(client: Client, server: Server) -> str:
 
 
 def _path(client: Client, kind: str = "") -> str:
-    places = (*client.files(ClientScope.USER, _LINUX), *client.files(ClientScope.PROJECT, _LINUX))
+    scopes = (ClientScope.PROJECT,) if client.registrar else (ClientScope.USER, ClientScope.PROJECT)
+    places = [path for scope in scopes for path in client.files(scope, _LINUX)]
     if places:
         name = PurePosixPath(PurePosixPath(places[0]).name.lstrip("."))
     else:

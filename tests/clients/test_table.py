@@ -27,6 +27,7 @@ CLINE = ("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", 
 
 # Paths below the home on Linux, macOS and Windows; `%` is the directory of desktop programs' settings.
 USER_FILES = {
+    "claude-code": (".claude.json",) * 3,
     "claude-desktop": ("%/Claude/claude_desktop_config.json",) * 3,
     "cursor": (".cursor/mcp.json",) * 3,
     "vscode": ("%/Code/User/mcp.json",) * 3,
@@ -86,12 +87,11 @@ def test_the_projects_file_is_below_its_root(name: str) -> None:
     assert client.files(ClientScope.PROJECT, WINDOWS)[0] == rf"C:\engine\{windows}"
 
 
-def test_a_client_has_a_file_or_a_registrar_or_a_place_to_paste() -> None:
+def test_a_client_has_a_file_or_a_place_to_paste() -> None:
     for client in CLIENTS:
-        ways = (bool(client.files(ClientScope.USER, LINUX)), bool(client.registrar), client.is_printed)
-        assert ways.count(True) == 1, client.name
+        assert bool(client.files(ClientScope.USER, LINUX)) is not client.is_printed, client.name
     assert {client.name for client in CLIENTS if client.is_printed} == PRINTED
-    assert {client.name for client in CLIENTS} == set(USER_FILES) | PRINTED | {"claude-code"}
+    assert {client.name for client in CLIENTS} == set(USER_FILES) | PRINTED
     assert {client.name for client in CLIENTS if client.files(ClientScope.PROJECT, LINUX)} == set(PROJECT_FILES)
 
 

@@ -112,8 +112,6 @@ class Connections:
     def path_of(self, client: Client, scope: ClientScope) -> str | None:
         """Return the path of the client's file of a scope, also one that is only read; None if it has none."""
         candidates = client.files(scope, self._machine)
-        if not candidates and scope is ClientScope.USER:
-            candidates = (client.place(client.registry_file, self._machine),) if client.registry_file else ()
         return next((path for path in reversed(candidates) if os.path.lexists(path)), next(iter(candidates), None))
 
     def found(self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME) -> list[Connection]:

@@ -52,7 +52,7 @@ def server_of(client: Client, entry: EntryValue) -> Server | None:
         if isinstance(url, str):
             return HttpServer(url, _token_variable(client, entry))
     written = entry.get(client.stdio.command)
-    arguments = entry.get(client.stdio.arguments, [])
+    arguments = entry.get("args", [])
     called = written if client.stdio.command_is_list else [written, *(arguments if isinstance(arguments, list) else [])]
     if not isinstance(called, list) or not isinstance(arguments, list) or not called or not isinstance(called[0], str):
         return None
@@ -78,7 +78,7 @@ def _stdio_entry(client: Client, server: StdioServer) -> ClientEntry:
     called: ClientEntry = (
         {shape.command: [server.command, *arguments]}
         if shape.command_is_list
-        else {shape.command: server.command, shape.arguments: arguments}
+        else {shape.command: server.command, "args": arguments}
     )
     environment: dict[str, EntryValue] = dict(server.environment)
     names: ClientEntry = {}

@@ -15,10 +15,9 @@ ClientEntry: TypeAlias = "dict[str, EntryValue]"
 
 
 class FileFormat(str, Enum):
-    """The format of a client's file. YAML is never edited, only printed."""
+    """The format of a client's file. JSON may have comments; YAML is only printed."""
 
     JSON = "json"
-    JSONC = "jsonc"
     TOML = "toml"
     YAML = "yaml"
 
@@ -66,7 +65,6 @@ class StdioShape:
 
     fixed: Mapping[str, EntryValue] = field(default_factory=dict)
     command: str = "command"
-    arguments: str = "args"
     environment: str = "env"
     command_is_list: bool = False
 
@@ -104,9 +102,9 @@ class Client:
     Its own files are below `directory`, or the directory that the variable `moved_by` names. `user_files` and
     `project_files` are the candidates for its file of a scope: the last that exists, else the first. It is installed if
     `sign` is in its directory, or one of the `programs` is on PATH.
-    `registrar` is the client's own program that registers servers, if SkillHub does not write its file; it writes
-    `registry_file`. `where` says where to paste an entry that is only printed, `then` what makes the client read its
-    file. `link` adds a server: NAME and BASE64 stand for its name and entry, JSON for both.
+    `registrar` is the client's own program that registers servers, if SkillHub does not write the user's file.
+    `where` says where to paste an entry that is only printed, `then` what makes the client read its file.
+    `link` adds a server: NAME and BASE64 stand for its name and entry, JSON for both.
     Besides an entry's own `disabled` or `enabled`, the lists at `excludes` switch servers off by name, and those at
     `allows` every server that they do not name.
     A project's file names the project by `workspace`, if the client expands that and starts its servers elsewhere.
@@ -121,7 +119,6 @@ class Client:
     moved_by: str = ""
     user_files: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
-    registry_file: str = ""
     sign: str = ""
     programs: tuple[str, ...] = ()
     file_format: FileFormat = FileFormat.JSON

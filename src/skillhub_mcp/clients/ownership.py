@@ -44,7 +44,7 @@ def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
     if not isinstance(old, dict):
         return new
     stdio, http, variables = client.stdio, client.http, client.variables
-    replaced = {stdio.command, stdio.arguments, "headers", "type", "name", variables.token_member}
+    replaced = {stdio.command, "args", "headers", "type", "name", variables.token_member}
     replaced |= {http.url} if http is not None else set()
     if stdio.command not in new:
         replaced |= {stdio.environment, variables.names_member}
