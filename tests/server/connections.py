@@ -1,28 +1,24 @@
 """The four ways a real client reaches a server: stdio and HTTP, in both protocol versions.
 
-The server runs in a thread of this process, which saves each test the second and a half that a process takes to start:
-over HTTP it listens on 127.0.0.1, over stdio it reads and writes JSON lines on pipes. `stdio` and
-`sessions.http_server` start one that is a process.
+The server runs in this process, which saves each test the second and a half that a process takes to start: over HTTP
+it listens on 127.0.0.1, in place of stdio it gets the client's messages from memory. `stdio` and `sessions.http_server`
+start one that is a process.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, cast
 
-import anyio
 import mcp
 import mcp_types
 import pytest
-from fastmcp.server.context import reset_transport, set_transport
+from fastmcp.client.transports import FastMCPTransport
+from fastmcp.client.transports.base import TransportOptions
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from tests.hubs import settings_from
 from tests.server.sessions import COMMAND, Answer, answer_of
 
@@ -30,7 +26,6 @@ from skillhub_mcp.bootstrap.hub import make_hub, make_metrics
 from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http import app as http_app
-from skillhub_mcp.settings import read_settings
 
 # Lets every client run commands, also over HTTP.
 RUN = {"SKILLHUB_ENABLE_RUN": "1", "--enable-run-over-http": "1", "--allow-anonymous": "1"}
@@ -132,77 +127,29 @@ def stdio(environment: Mapping[str, str]) -> Any:
     return stdio_client(StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=dict(environment)))
 
 
+class _Streams:
+    """In place of FastMCP's client session: the streams that it would use."""
+
+    def __init__(self, read_stream: Any, write_stream: Any, **_: object) -> None:
+        self._streams = read_stream, write_stream
+
+    async def __aenter__(self) -> tuple[Any, Any]:
+        return self._streams
+
+    async def __aexit__(self, *_: object) -> None:
+        for stream in self._streams:
+            await stream.aclose()
+
+
 @asynccontextmanager
-async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
-    """The client's streams to a server over stdio in a thread, through two pipes."""
-    # Refused settings raise here: a thread that ends before reading would leave its client waiting.
-    read_settings(environment)
-    from_client, to_server = os.pipe()
-    from_server, to_client = os.pipe()
-    problems: list[BaseException] = []
-
-    def serve() -> None:
-        try:
-            asyncio.run(_serve_pipes(environment, from_client, to_client))
-        except BaseException as problem:  # noqa: BLE001 - raised again where the client ends
-            problems.append(problem)
-
-    heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    write, saying = anyio.create_memory_object_stream[SessionMessage](0)
-
-    # Both end only with their streams: a cancelled test must not leave the server waiting for its stdin.
-    async def hear() -> None:
-        with anyio.CancelScope(shield=True):
-            async with heard, await anyio.open_file(from_server, encoding="utf-8") as lines:
-                listening = True
-                async for line in lines:
-                    # Read the rest after the client has left, so that the server can end.
-                    try:
-                        if listening:
-                            await heard.send(SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line)))
-                    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                        listening = False
-
-    async def say() -> None:
-        with anyio.CancelScope(shield=True):
-            async with saying, await anyio.open_file(to_server, "w", encoding="utf-8") as lines:
-                async for message in saying:
-                    await lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
-                    await lines.flush()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(hear)
-        tasks.start_soon(say)
-        try:
-            yield read, write
-        finally:
-            write.close()
-            read.close()
-    await anyio.to_thread.run_sync(thread.join)
-    for problem in problems:
-        raise problem
-
-
-async def _serve_pipes(environment: Mapping[str, str], stdin: int, stdout: int) -> None:
-    """Serve as `FastMCP.run_stdio_async` does, which takes only the stdin and stdout of the whole process."""
+async def in_memory(environment: Mapping[str, str]) -> AsyncIterator[Any]:
+    """The client's streams to a server with the options of stdio in this process."""
     settings = settings_from(environment)
     hub = make_hub(settings, metrics=make_metrics(settings))
     server = make_server(hub, server_options(settings, hub))
-    token = set_transport("stdio")
-    try:
-        with (
-            os.fdopen(stdin, "r", encoding="utf-8", errors="replace") as asked,
-            os.fdopen(stdout, "w", encoding="utf-8") as said,
-        ):
-            async with (
-                server._lifespan_manager(),
-                stdio_server(anyio.wrap_file(asked), anyio.wrap_file(said)) as (read, write),
-            ):
-                await server._mcp_server.run(read, write, server._mcp_server.create_initialization_options())
-    finally:
-        reset_transport(token)
+    streams = TransportOptions(session_class=cast("Any", _Streams))
+    async with FastMCPTransport(server).connect_session(transport_options=streams) as made:
+        yield made
 
 
 @asynccontextmanager
@@ -212,7 +159,7 @@ async def reached(
     """A client by one of the four ways. With `process`, a stdio server runs in its own process."""
     transport, mode = way
     if transport == "stdio":
-        target = stdio(environment) if process else piped(environment)
+        target = stdio(environment) if process else in_memory(environment)
         async with caller(target, mode, **options) as made:
             yield made
         return

@@ -11,7 +11,7 @@ from typing import Any
 import mcp
 import mcp_types
 from mcp.shared.subscriptions import ResourceUpdated
-from tests.server.connections import listening, piped
+from tests.server.connections import in_memory, listening
 
 LONG = 30
 LIST_CHANGED = "notifications/resources/list_changed"
@@ -72,6 +72,6 @@ async def notified(target: Any, mode: str, *uris: str) -> AsyncIterator[Notified
 async def notified_by(way: tuple[str, str], environment: Mapping[str, str], *uris: str) -> AsyncIterator[Notified]:
     """Such a client of a new server, by one of the four ways."""
     transport, mode = way
-    with listening(environment) if transport == "http" else nullcontext(piped(environment)) as target:
+    with listening(environment) if transport == "http" else nullcontext(in_memory(environment)) as target:
         async with notified(target, mode, *uris) as client:
             yield client
