@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.conftest import SkillWriter
 
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.events import REQUEST_CONTEXT, RequestContext, RequestEvent, observe
-from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.metrics import METRICS
 from skillhub_mcp.observers.prometheus import Prometheus, prometheus_name
-from skillhub_mcp.settings import read_settings
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "http.md"
 
@@ -23,15 +17,6 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "http.md"
 @pytest.fixture
 def prometheus() -> Prometheus:
     return Prometheus()
-
-
-@pytest.fixture
-def hub(prometheus: Prometheus, write_skill: SkillWriter, hub_environment: dict[str, str]) -> Iterator[SkillHub]:
-    write_skill("pdf", "Reads and fills PDF forms.", files={"a.md": "A.\n"})
-    settings, _ = read_settings(hub_environment)
-    made = make_hub(settings, background=False, observer=prometheus)
-    yield made
-    made.close()
 
 
 def samples(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
@@ -55,28 +40,6 @@ def test_requests_are_counted_by_token_only_on_request() -> None:
 
     assert counted(Prometheus(by_token=True)) == 1
     assert counted(Prometheus()) is None
-
-
-def test_metrics_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> None:
-    hub.search("fill a form")
-    hub.load("pdf")
-    hub.load("pdf")
-    hub.read_file("pdf", "a.md")
-    hub.run_command("pdf", "python", ["-c", ""])
-    with pytest.raises(SkillHubError):
-        hub.load("pfd")
-    assert samples(prometheus) == {
-        ("skillhub_search_duration_seconds_count", "fts", "ok"): 1,
-        ("skillhub_search_hits_count", "true"): 1,
-        ("skillhub_loads_total", "ok"): 2,
-        ("skillhub_loads_total", "SKILL_NOT_FOUND"): 1,
-        ("skillhub_reads_total", "ok"): 1,
-        ("skillhub_runs_total", "ok"): 1,
-        ("skillhub_index_skills",): 1,
-        ("skillhub_index_syncs_total", "ok"): 1,
-        ("skillhub_index_sync_duration_seconds_count",): 1,
-        ("skillhub_publication_snapshot",): 0,
-    }
 
 
 @pytest.mark.parametrize(

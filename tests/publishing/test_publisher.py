@@ -119,7 +119,7 @@ def test_hidden_shadowed_and_copied_skills_are_unlisted(hub_environment: Environ
         assert publisher.skill("skill://hub/y/same/SKILL.md").entry.frontmatter["description"] == "Is the loser."
 
 
-def test_namesakes_in_two_sources_are_both_listed(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_equal_names_in_two_sources_are_both_listed(hub_environment: Environment, write_skill: SkillWriter) -> None:
     at_home = Path(hub_environment["HOME"]) / ".agents" / "skills"
     write_skill("twin", "Is the hub's.")
     write_skill("twin", "Is the user's.", root=at_home)

@@ -14,7 +14,7 @@ from tests.server.connections import Caller
 from tests.server.sessions import Answer
 
 
-class Told(mcp_types.Result):
+class AnyResult(mcp_types.Result):
     """A result with any fields."""
 
     model_config = ConfigDict(extra="allow")
@@ -36,7 +36,7 @@ class Refusal:
 async def ask(hub: Caller, method: str, **params: Any) -> dict[str, Any]:
     """Send a request and return its result."""
     request = mcp_types.Request[dict[str, Any], str](method=method, params=params)
-    result = await hub.client.session.send_request(request, Told)
+    result = await hub.client.session.send_request(request, AnyResult)
     return result.model_dump(by_alias=True)
 
 

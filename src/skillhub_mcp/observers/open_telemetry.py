@@ -87,10 +87,8 @@ class OpenTelemetry(Observer):
 
 def is_configured() -> bool:
     """Whether this program has set a tracer or meter provider, as an SDK does."""
-    providers: list[object] = [trace.get_tracer_provider()]
     metrics = sys.modules.get("opentelemetry.metrics")
-    if metrics is not None:
-        providers.append(metrics.get_meter_provider())
+    providers = [trace.get_tracer_provider(), *([metrics.get_meter_provider()] if metrics else [])]
     # Until a provider is set, the API returns placeholders of its own.
     return any(
         not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))

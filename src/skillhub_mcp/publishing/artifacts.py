@@ -1,7 +1,7 @@
-"""The artifacts of skills, and which of them the present caller may install elsewhere.
+"""The artifacts of skills, and which of them the current caller may install elsewhere.
 
-An artifact has the bytes on disk, so that a skill has the same digest there as here. It is a SKILL.md where a skill has
-no other file, and else an archive. Every way to one passes the policy and the gate, as reading its files does.
+An artifact contains the bytes on disk, so that the installed skill has the same digest. It is the SKILL.md of a skill
+without other files, and otherwise an archive. The policy and the hooks apply as for reading the files.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ArtifactService:
         """Return the skills that the caller may have, by name. Reads only the files that have changed.
 
         A skill with a file that cannot be read is left out, with a line in the log. Raises PolicyUnreadable, and
-        SkillFilesUnavailable: what is left out while a storage is away would pass for what was taken away.
+        SkillFilesUnavailable: installers would take skills that are missing for a moment for removed ones.
         """
         with self._hub.access.pinned(), self._lock:
             found = (self._described(name, skill) for name, skill in sorted(self._named().items()))
@@ -87,7 +87,7 @@ class ArtifactService:
             name = published_name(skill)
             if name is None:
                 self._report(skill, "its name has no form in a-z, 0-9 and hyphens")
-            # A name in the specification's form is its own; one that was made into it gives way.
+            # A skill's own name wins over a name that was adapted.
             elif (name not in named or name == skill.name) and _is_given(skill, policy):
                 named[name] = skill
         return named

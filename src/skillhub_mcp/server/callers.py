@@ -50,6 +50,6 @@ def caller_visibility() -> Visibility | None:
 
 
 def caller_may_run() -> bool:
-    """Return whether the caller's token lets them run commands; where no token is required, everybody may."""
+    """Return whether the caller's token lets them run commands; without authentication every caller may."""
     caller = current_caller()
     return caller is None or caller.may_run

@@ -22,11 +22,12 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
     return {**hub_environment, "SKILLHUB_METRICS": "1"}
 
 
-async def use(url: str, times: int = 1) -> None:
-    for _ in range(times):
-        async with mcp.Client(url) as client:
-            await client.call_tool("load_skill", {"skill_name": "pdf"})
-            await client.call_tool("search_skills", {"query": "fill a form"})
+async def use(url: str) -> None:
+    async with mcp.Client(url) as client:
+        await client.call_tool("load_skill", {"skill_name": "pdf"})
+        await client.call_tool("load_skill", {"skill_name": "pfd"})
+        await client.call_tool("read_skill_file", {"skill_name": "pdf", "file_path": "SKILL.md"})
+        await client.call_tool("search_skills", {"query": "fill a form"})
 
 
 def ask(url: str, **headers: str) -> httpx2.Response:
@@ -53,7 +54,9 @@ def test_client_activity_can_be_scraped(environment: dict[str, str]) -> None:
     # The client's own request: the SDK's internal tool listings do not count.
     assert found["skillhub_requests_total", "tools/list", "ok", ""] == 1
     assert found["skillhub_request_duration_seconds_count", "tools/call", "search_skills"] == 1
-    assert found["skillhub_loads_total", "ok"] == 1
+    assert [found["skillhub_loads_total", outcome] for outcome in ("ok", "SKILL_NOT_FOUND")] == [1, 1]
+    assert found["skillhub_reads_total", "ok"] == 1
+    assert found["skillhub_search_hits_count", "true"] == 1
     assert found["skillhub_search_duration_seconds_count", "fts", "ok"] == 1
     assert found[("skillhub_index_skills",)] == 1
     assert all(name.startswith("skillhub_") for name, *_ in found)

@@ -136,7 +136,7 @@ class ConsentMiddleware(Middleware):
         return action
 
     def _message(self, required: ConfirmationRequired) -> str:
-        # The skill's own text is quoted on one line, so that it cannot pass for the question.
+        # The skill's own text is quoted on one line, so that it cannot imitate the question.
         description = shortened(for_model(required.description), _SHOWN_DESCRIPTION)
         action = _ACTIONS[self._action(required)]
         more = " It comes with a project that you have not agreed to trust." if required.untrusted_in else ""

@@ -146,7 +146,7 @@ _REQUEST: ContextVar[_Request | None] = ContextVar("skillhub_hooks_of_request", 
 
 
 def _is_instructions(use: SkillUse) -> bool:
-    """Whether the file that is read is the skill's SKILL.md, by whatever name or link."""
+    """Whether the file that is read is the skill's SKILL.md, under any name or link."""
     instructions, asked = (os.path.join(use.skill.directory, path) for path in (SKILL_FILE, use.file_path))
     try:
         return os.path.samefile(instructions, asked)

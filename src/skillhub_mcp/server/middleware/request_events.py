@@ -109,7 +109,7 @@ class RequestEventsMiddleware(Middleware):
         client = context.fastmcp_context
         if not self._has_sessions or client is None or context.method == "initialize" or is_stateless(client):
             return ""
-        # Anybody who knows a session's id can join it, so the log has only a part of its hash.
+        # A session's id is a secret that lets others join it, so the log has only a part of its hash.
         return hashlib.sha256(client.session_id.encode()).hexdigest()[:_SESSION_CHARACTERS]
 
 
