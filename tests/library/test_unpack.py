@@ -101,15 +101,3 @@ def test_a_full_disk_is_reported_and_leaves_nothing(
             unpack_skill(tree, "", str(new))
     assert "another directory for temporary files in TMPDIR" in str(reported.value.hint)
     assert list(new.iterdir()) == []
-
-
-@pytest.mark.parametrize("what", ["a file", "missing"])
-def test_a_non_empty_destination_is_left_unchanged(what: str, tmp_path: Path) -> None:
-    source = write_files(tmp_path / "source", {"SKILL.md": SKILL})
-    destination = tmp_path / "new"
-    if what == "a file":
-        write_files(destination, {"mine.md": b"mine"})
-    before = sorted(tmp_path.rglob("*"))
-    with closing(DirectoryTree(str(source))) as tree, pytest.raises(LibraryUnwritable):
-        unpack_skill(tree, "", str(destination))
-    assert sorted(tmp_path.rglob("*")) == before

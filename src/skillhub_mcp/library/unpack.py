@@ -259,15 +259,12 @@ def unpack_skill(tree: Tree, path: str, destination: str, bounds: Bounds = BOUND
     """
     chosen = SkillFiles(tree.entries, path, bounds, name=name)
     try:
-        if os.listdir(destination):
-            raise LibraryUnwritable(destination, "it is not empty")
-        try:
-            return _written(tree, chosen, destination, bounds)
-        except BaseException:
-            shutil.rmtree(destination)
-            os.mkdir(destination)
+        return _written(tree, chosen, destination, bounds)
+    except BaseException as error:
+        shutil.rmtree(destination)
+        os.mkdir(destination)
+        if not isinstance(error, OSError):
             raise
-    except OSError as error:
         hint = "free space there, or name another directory for temporary files in TMPDIR, then try again"
         raise LibraryUnwritable(destination, error.strerror or type(error).__name__, hint=hint) from error
 

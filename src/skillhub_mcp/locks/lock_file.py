@@ -29,7 +29,6 @@ UNKNOWN_ORIGIN = "unknown"
 
 _FIX = "correct it, or restore it from the repository's history; SkillHub does not change it"
 _MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _text(value: object) -> str:
@@ -162,7 +161,8 @@ def lock_text(lock: Lock) -> str:
         raise LockUnreadable(lock.path, reason, hint="update SkillHub")
     skills = {one.name: _entry(one) for one in sorted(lock.skills, key=lambda one: one.name)}
     text = json.dumps({**lock.kept, "version": lock.version, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
-    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    # An unpaired surrogate becomes the escape that JSON has for it.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _line_of(text: str, key: str) -> int | None:
