@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -28,7 +29,6 @@ _DESKTOP_VARIABLES = (
     *("HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE"),
     *("SYSTEMROOT", "SYSTEMDRIVE", "PROGRAMDATA", "COMSPEC", "PATHEXT"),
 )
-_READ_BYTES = 64 * 1024
 _SHOWN_CHARACTERS = 400
 
 
@@ -71,12 +71,11 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
         return Probed(failure=f"{server.command} {where if absolute else 'is not on its PATH'}")
     from fastmcp.client.transports import StdioTransport
 
-    named = {name: environment[name] for name in server.variables if name in environment}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         transport = StdioTransport(
             command=program,
             args=list(server.arguments),
-            env={**environment, **named, **server.environment},
+            env={**environment, **server.environment},
             cwd=cwd,
             keep_alive=False,
             log_file=log,
@@ -85,10 +84,10 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
         if probed.answers:
             return probed
         # The last line on stderr is usually the cause.
-        os.lseek(log.fileno(), max(0, os.fstat(log.fileno()).st_size - _READ_BYTES), os.SEEK_SET)
-        lines = os.read(log.fileno(), _READ_BYTES).decode("utf-8", "replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return Probed(failure=f"{probed.failure}; its last line: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
+        log.seek(0)
+        last = deque((line.strip() for line in log if line.strip()), maxlen=1)
+    said = f"; its last line: {last[0][:_SHOWN_CHARACTERS]}" if last else ""
+    return Probed(failure=probed.failure + said)
 
 
 def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -> Probed:
