@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,11 @@ class Done:
         """The errors of the skills that it did not install, by name."""
         return {one["name"]: one["error"] for one in self.json["refused"]}
 
+    @property
+    def standings(self) -> dict[str, str]:
+        """How each skill that `update --check` compared stands to its source."""
+        return {one["name"]: one["standing"] for one in self.json["skills"]}
+
 
 class Terminal(io.StringIO):
     """A person who types what is in it."""
@@ -78,6 +84,16 @@ def skillhub(
         return Done(code, captured.out.decode(), captured.err.decode())
 
     return go
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory, a home and a place for temporary files of the test's own: `here`, `home` and `tmp`."""
+    for name in ("home", "tmp", "here"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(tmp_path / "here")
 
 
 @pytest.fixture

@@ -86,12 +86,7 @@ def test_a_bare_name_is_never_a_directory(
 
 def test_an_empty_name_is_a_usage_error(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one")
-    for arguments in (
-        ["show", ""],
-        ["show", "", "--file", "a"],
-        ["enable", ""],
-        ["why", ""],
-    ):
+    for arguments in (["show", ""], ["show", "", "--file", "a"], ["enable", ""], ["why", ""]):
         done = skillhub(*arguments)
         assert (done.code, done.err) == (2, "error: NAME is empty\n\nhint: `skillhub list` has the names\n")
 

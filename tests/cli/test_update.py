@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Done, Skillhub
-from tests.library.roots import LOCK
+from tests.cli.conftest import Skillhub
+from tests.library.roots import LOCK, lock_entries
 from tests.library.sources.repositories import Executable, Repository, skill_text
 
 from skillhub_mcp.library import install
 from skillhub_mcp.library.sources.git_tree import Signature, SignatureState
 
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("home", "tmp"):
-        (tmp_path / name).mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+pytestmark = pytest.mark.usefixtures("apart")
 
 
 @pytest.fixture
@@ -30,15 +23,6 @@ def repository(tmp_path: Path) -> Repository:
     made = Repository(tmp_path / "repository")
     made.commit({"skills/pdf/SKILL.md": skill_text("pdf"), "skills/pdf/notes.md": "one\n"}, tags={"v1": True})
     return made
-
-
-def standing(done: Done) -> dict[str, str]:
-    return {one["name"]: one["standing"] for one in done.json["skills"]}
-
-
-def ours(skills_dir: Path, name: str = "pdf") -> dict[str, object]:
-    found: dict[str, object] = json.loads((skills_dir / LOCK).read_text())["skills"][name]["skillhub"]
-    return found
 
 
 def test_a_skill_renamed_upstream_does_not_take_a_used_name(
@@ -68,7 +52,7 @@ def test_upstream_changes_are_listed_shown_and_installed(
     assert skillhub("update").err == "There is nothing to update\n"
     # Another directory's change is none of the skill.
     repository.commit({"README.md": "Hello."})
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
+    assert skillhub("update", "--check", "--json").standings == {"pdf": "current"}
     new = repository.commit(
         {
             "skills/pdf/SKILL.md": skill_text("pdf", body="See https://new.example/x").replace(
@@ -97,7 +81,8 @@ def test_upstream_changes_are_listed_shown_and_installed(
         assert line in lines
     done = skillhub("update", "--yes", "--json")
     assert done.json["installed"]
-    assert (ours(skills_dir)["commit"], ours(skills_dir)["executable"]) == (new, ["run.sh"])
+    ours = lock_entries(skills_dir)["pdf"]["skillhub"]
+    assert (ours["commit"], ours["executable"]) == (new, ["run.sh"])
     assert sorted(one.name for one in (skills_dir / "pdf").iterdir()) == ["SKILL.md", "run.sh"]
 
 
@@ -120,7 +105,7 @@ def test_an_edited_skill_is_updated_only_with_theirs_or_ours(
     assert (done.code, "edited here, and kept: SKILL.md, notes.md" in done.out) == (0, True)
     assert "edits that are not locked: `skillhub lock pdf`" in done.err
     assert ((pdf / "notes.md").read_text(), "Newer." in (pdf / "SKILL.md").read_text()) == ("mine\n", False)
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
+    assert skillhub("update", "--check", "--json").standings == {"pdf": "current"}
     assert skillhub("verify").code == 1
     repository.commit({"skills/pdf/notes.md": "three\n"})
     done = skillhub("update", "pdf", "--yes", "--theirs")
@@ -161,7 +146,7 @@ def test_a_skill_that_cannot_be_installed_does_not_stop_others(
     os.mkfifo(source / "pdf" / "more")
     (source / "docx" / "SKILL.md").write_text(skill_text("docx", body="Newer."))
     result = skillhub("update", "--check", "--json")
-    assert (result.code, standing(result)) == (1, {"docx": "outdated", "pdf": "unknown"})
+    assert (result.code, result.standings) == (1, {"docx": "outdated", "pdf": "unknown"})
     done = skillhub("update", "--yes")
     assert (done.code, "pdf: pdf is refused: 'pdf/more' is neither a file nor a directory" in done.err) == (1, True)
     assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
@@ -171,13 +156,13 @@ def test_a_skill_that_cannot_be_installed_does_not_stop_others(
 def test_a_tag_is_pinned_until_unpin(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "pinned"}
+    assert skillhub("update", "--check", "--json").standings == {"pdf": "pinned"}
     result = skillhub("update", "--yes")
     assert "`skillhub update --unpin pdf`" in result.err
     assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
     assert skillhub("update", "--unpin", "--yes").code == 0
     assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
-    assert "ref" not in json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]
+    assert "ref" not in lock_entries(skills_dir)["pdf"]
 
 
 def test_a_skill_locked_where_it_was_written_is_not_updated_from_itself(skillhub: Skillhub, skills_dir: Path) -> None:
@@ -186,10 +171,10 @@ def test_a_skill_locked_where_it_was_written_is_not_updated_from_itself(skillhub
     made.write_text(skill_text("mine"))
     assert skillhub("lock").code == 0
     made.write_text(skill_text("mine", body="Edited."))
-    before = ours(skills_dir, "mine")
-    assert standing(skillhub("update", "--check", "--json")) == {"mine": "current"}
+    before = lock_entries(skills_dir)["mine"]["skillhub"]
+    assert skillhub("update", "--check", "--json").standings == {"mine": "current"}
     assert skillhub("update", "--yes").code == 0
-    assert ours(skills_dir, "mine") == before
+    assert lock_entries(skills_dir)["mine"]["skillhub"] == before
     assert skillhub("verify").code == 1
 
 
@@ -204,7 +189,7 @@ def test_a_moved_skill_is_followed_and_a_gone_one_stays(
     assert "it has moved in its source, from skills/pdf to moved/pdf" in done.out
     assert "Moved." in (skills_dir / "pdf" / "SKILL.md").read_text()
     repository.commit({"x/other/SKILL.md": skill_text("other")}, removed=["moved"])
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "gone"}
+    assert skillhub("update", "--check", "--json").standings == {"pdf": "gone"}
     result = skillhub("update", "--yes")
     assert (result.code, (skills_dir / "pdf").exists()) == (0, True)
     assert "`skillhub remove pdf` removes it" in result.err
@@ -222,7 +207,8 @@ def test_another_signer_or_none_is_refused_until_accepted(
     ada = Signature(SignatureState.GOOD, "SHA256:ada", "ada@example.org")
     signed_by(ada)
     assert "signed by ada@example.org (SHA256:ada)" in skillhub("add", repository.url, "--yes").out
-    assert (ours(skills_dir)["signer"], ours(skills_dir)["principal"]) == ("SHA256:ada", "ada@example.org")
+    ours = lock_entries(skills_dir)["pdf"]["skillhub"]
+    assert (ours["signer"], ours["principal"]) == ("SHA256:ada", "ada@example.org")
     repository.commit({"skills/pdf/notes.md": "two\n"})
     for other in (
         Signature(SignatureState.GOOD, "SHA256:eve", "eve@example.org"),
@@ -235,7 +221,7 @@ def test_another_signer_or_none_is_refused_until_accepted(
         assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
     assert skillhub("update", "--yes", "--accept-signer", SKILLHUB_REQUIRE_SIGNED="1").code == 1
     assert skillhub("update", "--yes", "--accept-signer").code == 0
-    assert "signer" not in ours(skills_dir)
+    assert "signer" not in lock_entries(skills_dir)["pdf"]["skillhub"]
 
 
 @pytest.mark.slow
@@ -249,10 +235,10 @@ def test_unedited_skills_of_npx_skills_are_updated(
 
     skillhub("add", repository.url, "--yes")
     as_npx_left_it()
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
+    assert skillhub("update", "--check", "--json").standings == {"pdf": "current"}
     assert "would be locked" in skillhub("update", "--dry-run").out
     repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "outdated"}
+    assert skillhub("update", "--check", "--json").standings == {"pdf": "outdated"}
     assert skillhub("update", "--yes").code == 0
     assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
     as_npx_left_it()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from skillhub_mcp.library.change import Change, changing
 from skillhub_mcp.locks.file_digests import digest_of, digests_of
@@ -36,6 +38,12 @@ def lock_text(skills: Mapping[str, str]) -> str:
 
 def _entry(name: str, digest: str) -> LockedSkill:
     return LockedSkill(name, "owner/repository", "github", ours=LockedByHub(digest, executable=("scripts/run.sh",)))
+
+
+def lock_entries(root: Path) -> dict[str, Any]:
+    """The entries of the root's lock file by skill."""
+    found: dict[str, Any] = json.loads((root / LOCK).read_text(encoding="utf-8"))["skills"]
+    return found
 
 
 def locked(root: Path) -> dict[str, str]:
