@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Files = dict[str, str | bytes]
 
@@ -25,9 +26,20 @@ def header(lines: str = "", *, name: str = "one", description: str = WHEN, body:
     return f"---\nname: {name}\ndescription: {description}\n{more}---\n{body}"
 
 
+def write_files(directory: Path, files: Files) -> None:
+    """Write files into a directory; `<link>target` is a link."""
+    for path, content in files.items():
+        file = directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str) and content.startswith("<link>"):
+            file.symlink_to(content.removeprefix("<link>"))
+        else:
+            file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 FIXTURES: dict[str, Fixture] = {
     "file-missing": Fixture({"README.md": "# No skill\n"}),
-    "file-unreadable": Fixture({"SKILL.md": "<link>../outside"}),
+    "file-unreadable": Fixture({"SKILL.md": "<link>/etc/passwd"}),
     "file-too-large": Fixture({"SKILL.md": header(body="x" * (16 * 1024 * 1024 + 1))}),
     "file-binary": Fixture({"SKILL.md": header().encode() + b"\x00\x01"}),
     "file-name": Fixture({"skill.md": header()}, {"SKILL.md": header()}),

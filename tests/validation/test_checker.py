@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.validation.fixtures import FIXTURES, Files, header
+from tests.validation.fixtures import FIXTURES, Files, header, write_files
 
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity
 from skillhub_mcp.validation.checker import ValidationResult, check
@@ -18,16 +18,10 @@ Writer = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Writer:
-    """Write a directory of files and return it; a file `<link>target` is a link."""
+    """Write a directory of files and return it."""
 
     def write(files: Files, name: str = "one") -> Path:
-        for path, content in files.items():
-            file = tmp_path / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, str) and content.startswith("<link>"):
-                file.symlink_to(content.removeprefix("<link>"))
-            else:
-                file.write_bytes(content.encode() if isinstance(content, str) else content)
+        write_files(tmp_path / name, files)
         return tmp_path / name
 
     return write
@@ -65,19 +59,16 @@ def test_a_conforming_skill_has_no_findings(rule: str, write: Writer) -> None:
     assert rules(verdict(write(good, name))) == set()
 
 
-@pytest.mark.parametrize(
-    ("rule", "line"),
-    [
-        ("name-directory", 2),
-        ("description-length", 3),
-        ("key-unknown", 4),
-        ("yaml-duplicate-key", 5),
-        ("yaml-words-lost", 3),
-        ("body-lines", 5),
-        ("reference-missing", 5),
-        ("description-when", 3),
-    ],
-)
+LINES = {
+    1: ("frontmatter-missing", "frontmatter-fence", "frontmatter-unclosed", "frontmatter-late"),
+    2: ("name-directory", "name-form", "name-unusable", "yaml-not-mapping", "yaml-too-complex"),
+    3: ("description-length", "description-when", "file-encoding-unknown", "yaml-repaired", "yaml-words-lost"),
+    4: ("compatibility-length", "key-unknown", "key-misspelt", "key-extension", "key-type", "metadata-nested"),
+    5: ("body-lines", "reference-missing", "yaml-alias", "yaml-duplicate-key"),
+}
+
+
+@pytest.mark.parametrize(("rule", "line"), [(rule, line) for line, rules in LINES.items() for rule in rules])
 def test_findings_name_the_line_in_the_file(rule: str, line: int, write: Writer) -> None:
     fixture = FIXTURES[rule]
     found = verdict(write(fixture.bad, fixture.name))
