@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillhub_mcp.skills.frontmatter import Value
-from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.skills.parser import MAX_NAME, allowed_tools, parse_skill
 
@@ -63,10 +62,7 @@ def test_any_values_give_a_skill_or_a_reason(values: dict[str, Value], directory
         assert all(isinstance(tool, str) and tool == tool.strip() != "" for tool in allowed_tools(value))
     # JSON is YAML: so any values can be put into a file.
     header = _as_yaml({"name": None, "description": "d"} | values)
-    stamp = FileStamp(0, 0, "", 0)
-    reading = parse_skill(
-        f"---\n{header}\n---\n".encode(), directory="/r/a", root="/r", directory_name=directory_name, stamp=stamp
-    )
+    reading = parse_skill(f"---\n{header}\n---\n".encode(), directory="/r/a", directory_name=directory_name)
     if reading.skill is None:
         assert reading.diagnostics
         return
