@@ -46,19 +46,8 @@ def test_required_words_of_patterns_are_lower_case() -> None:
 
 
 def test_phrases_are_found_in_every_language() -> None:
-    wanted = {
-        "English",
-        "German",
-        "French",
-        "Spanish",
-        "Portuguese",
-        "Italian",
-        "Russian",
-        "Chinese",
-        "Japanese",
-        "Korean",
-    }
-    assert wanted <= set(LANGUAGES)
+    wanted = "English German French Spanish Portuguese Italian Russian Chinese Japanese Korean"
+    assert set(wanted.split()) <= set(LANGUAGES)
 
 
 def findings_of(text: str) -> list[tuple[str, Risk, int | None]]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.clients import bundle as bundling
 from skillhub_mcp.clients.bundle import Bundle, make_bundle
 from skillhub_mcp.version import version
@@ -48,15 +47,6 @@ def bundle() -> Bundle:
 @pytest.mark.slow
 def test_two_runs_give_the_same_bytes(bundle: Bundle) -> None:
     assert make_bundle() == bundle
-
-
-def test_an_archive_does_not_depend_on_the_order_of_its_files_and_keeps_what_is_executable() -> None:
-    files = {"b/run": ArchivedFile(b"run", executable=True), "a.txt": ArchivedFile(b"text")}
-    made = archive(files)
-    assert made == archive(dict(reversed(files.items())))
-    with zipfile.ZipFile(io.BytesIO(made)) as opened:
-        modes = {entry.filename: oct(entry.external_attr >> 16) for entry in opened.infolist()}
-    assert modes == {"a.txt": "0o100644", "b/run": "0o100755"}
 
 
 def test_the_manifest_has_this_version_and_starts_the_file_that_is_in_the_bundle(bundle: Bundle) -> None:

@@ -114,15 +114,6 @@ def test_two_connections_in_one_file_are_removed_in_any_order(machine: Machine, 
     assert json.loads(path.read_text()) == json.loads(before)
 
 
-def test_disconnecting_after_an_update_restores_the_first_content(machine: Machine, connections: Connections) -> None:
-    path = path_of(CURSOR, machine)
-    before = put(path, PLAIN)
-    connect(connections)
-    connect(connections, server=StdioServer("/other/bin/skillhub-mcp", environment={"LOG_LEVEL": "ERROR"}))
-    disconnect(connections)
-    assert path.read_bytes() == before
-
-
 def test_an_update_keeps_what_the_user_added(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     old = {"command": "skillhub-mcp", "args": ["--x"], "env": {"LOG_LEVEL": "INFO"}, "disabled": True, "timeout": 9}

@@ -116,38 +116,25 @@ def test_windows_without_appdata_uses_the_default_directory() -> None:
     assert client_named("vscode").files(ClientScope.USER, bare) == (r"C:\Users\ada\AppData\Roaming\Code\User\mcp.json",)
 
 
+COMMAND = {"command": "/opt/skillhub-mcp", "args": []}
+URL = "http://127.0.0.1:8000/mcp"
 ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
-    "claude-code": (
-        {"type": "stdio", "command": "/opt/skillhub-mcp", "args": []},
-        {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
-    ),
-    "claude-desktop": ({"command": "/opt/skillhub-mcp", "args": []}, None),
-    "cursor": ({"command": "/opt/skillhub-mcp", "args": []}, {"url": "http://127.0.0.1:8000/mcp"}),
-    "vscode": (
-        {"type": "stdio", "command": "/opt/skillhub-mcp", "args": []},
-        {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
-    ),
-    "windsurf": ({"command": "/opt/skillhub-mcp", "args": []}, {"serverUrl": "http://127.0.0.1:8000/mcp"}),
-    "codex": ({"command": "/opt/skillhub-mcp", "args": []}, {"url": "http://127.0.0.1:8000/mcp"}),
-    "gemini-cli": ({"command": "/opt/skillhub-mcp", "args": []}, {"httpUrl": "http://127.0.0.1:8000/mcp"}),
-    "qwen-code": ({"command": "/opt/skillhub-mcp", "args": []}, {"httpUrl": "http://127.0.0.1:8000/mcp"}),
-    "copilot-cli": (
-        {"type": "local", "command": "/opt/skillhub-mcp", "args": [], "tools": ["*"]},
-        {"type": "http", "url": "http://127.0.0.1:8000/mcp", "tools": ["*"]},
-    ),
-    "cline": (
-        {"type": "stdio", "command": "/opt/skillhub-mcp", "args": []},
-        {"type": "streamableHttp", "url": "http://127.0.0.1:8000/mcp"},
-    ),
+    "claude-code": ({"type": "stdio", **COMMAND}, {"type": "http", "url": URL}),
+    "claude-desktop": (COMMAND, None),
+    "cursor": (COMMAND, {"url": URL}),
+    "vscode": ({"type": "stdio", **COMMAND}, {"type": "http", "url": URL}),
+    "windsurf": (COMMAND, {"serverUrl": URL}),
+    "codex": (COMMAND, {"url": URL}),
+    "gemini-cli": (COMMAND, {"httpUrl": URL}),
+    "qwen-code": (COMMAND, {"httpUrl": URL}),
+    "copilot-cli": ({"type": "local", **COMMAND, "tools": ["*"]}, {"type": "http", "url": URL, "tools": ["*"]}),
+    "cline": ({"type": "stdio", **COMMAND}, {"type": "streamableHttp", "url": URL}),
     "opencode": (
         {"type": "local", "command": ["/opt/skillhub-mcp"], "enabled": True},
-        {"type": "remote", "url": "http://127.0.0.1:8000/mcp", "enabled": True},
+        {"type": "remote", "url": URL, "enabled": True},
     ),
-    "antigravity": ({"command": "/opt/skillhub-mcp", "args": []}, {"serverUrl": "http://127.0.0.1:8000/mcp"}),
-    "crush": (
-        {"type": "stdio", "command": "/opt/skillhub-mcp", "args": []},
-        {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
-    ),
+    "antigravity": (COMMAND, {"serverUrl": URL}),
+    "crush": ({"type": "stdio", **COMMAND}, {"type": "http", "url": URL}),
 }
 
 
@@ -241,11 +228,6 @@ def test_the_guide_names_every_client() -> None:
     guide = Path(__file__).parents[2] / "docs" / "guides" / "connect.md"
     text = guide.read_text(encoding="utf-8")
     assert [client.name for client in CLIENTS if f"`{client.name}`" not in text] == []
-
-
-def test_an_entry_never_sets_skills_dir() -> None:
-    for client in CLIENTS:
-        assert "SKILLS_DIR" not in whole_file(client, STDIO)
 
 
 @pytest.mark.parametrize(

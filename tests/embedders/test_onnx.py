@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.fakes.onnx_models import (
     DIMENSION,
     WORDS,
@@ -34,11 +35,14 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
+def unit(vector: NDArray[np.float32]) -> list[float]:
+    normalised: list[float] = (vector / np.linalg.norm(vector)).tolist()
+    return normalised
+
+
 def of_words(*words: str, seed: int = 0) -> list[float]:
     """Return the normalised mean of the words' vectors."""
-    mean = word_vectors(seed)[[WORDS.index(word) for word in words]].mean(axis=0)
-    unit: list[float] = (mean / np.linalg.norm(mean)).tolist()
-    return unit
+    return unit(word_vectors(seed)[[WORDS.index(word) for word in words]].mean(axis=0))
 
 
 def test_texts_get_unit_vectors_and_similar_texts_are_near(tmp_path: Path) -> None:
@@ -60,35 +64,29 @@ def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path) -> None:
         assert vector == pytest.approx(embedder.embed_documents([text])[0], abs=1e-6)
 
 
+TOKENS = word_vectors(0)[[WORDS.index(word) for word in ("[CLS]", "pdf", "bread", "[SEP]")]]
 POOLED = {
-    "mean": of_words("[CLS]", "pdf", "bread", "[SEP]"),
-    "cls": of_words("[CLS]"),
-    "lasttoken": of_words("[SEP]"),
+    "mean": TOKENS.mean(axis=0),
+    "cls": TOKENS[0],
+    "lasttoken": TOKENS[-1],
+    "max": TOKENS.max(axis=0),
+    "weightedmean": np.arange(1, 5) @ TOKENS,
 }
 
 
 @pytest.mark.parametrize("way", POOLED)
 @pytest.mark.parametrize("switches", [True, False], ids=["switches", "name"])
 def test_pooling_follows_the_configuration_of_the_model(tmp_path: Path, way: str, switches: bool) -> None:
-    name = {"mean": "mean_tokens", "cls": "cls_token"}.get(way, way)
+    name = {"cls": "cls_token", "lasttoken": "lasttoken"}.get(way, f"{way}_tokens")
     config = {"pooling_mode_max_tokens": False, f"pooling_mode_{name}": True} if switches else {"pooling_mode": way}
     embedder = OnnxEmbedder(str(encoder(tmp_path, files={"1_Pooling/config.json": config})))
     # The longer text pads the first.
-    assert embedder.embed_documents(["pdf bread", "pdf " * 9])[0] == pytest.approx(POOLED[way], abs=1e-5)
-
-
-def test_weighted_mean_and_max_pooling(tmp_path: Path) -> None:
-    tokens = word_vectors(0)[[WORDS.index(word) for word in ("[CLS]", "pdf", "bread", "[SEP]")]]
-    expected = {"max": tokens.max(axis=0), "weightedmean": np.arange(1, 5) @ tokens}
-    for way, vector in expected.items():
-        path = encoder(tmp_path / way, files={"1_Pooling/config.json": {"pooling_mode": way}})
-        found = OnnxEmbedder(str(path)).embed_documents(["pdf bread", "pdf " * 9])[0]
-        assert found == pytest.approx((vector / np.linalg.norm(vector)).tolist(), abs=1e-5)
+    assert embedder.embed_documents(["pdf bread", "pdf " * 9])[0] == pytest.approx(unit(POOLED[way]), abs=1e-5)
 
 
 def test_a_pooled_output_is_not_pooled_again(tmp_path: Path) -> None:
     path = encoder(tmp_path, output="sentence_embedding", files={"1_Pooling/config.json": {"pooling_mode": "cls"}})
-    assert OnnxEmbedder(str(path)).embed_query("pdf bread") == pytest.approx(POOLED["mean"], abs=1e-5)
+    assert OnnxEmbedder(str(path)).embed_query("pdf bread") == pytest.approx(unit(POOLED["mean"]), abs=1e-5)
 
 
 def test_queries_and_documents_get_their_prompts(tmp_path: Path) -> None:
