@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.seeds import seeds_example
 
-from skillhub_mcp.disclosure import catalogue as catalogue_module
 from skillhub_mcp.disclosure.catalogue import (
     FORMATS,
     MIN_DESCRIPTION,
@@ -264,23 +263,3 @@ def test_skills_that_fit_are_not_left_out(made: list[tuple[str, str, int]], max_
         assert longest <= lengths[-1]
         assert not budget.holds(render(most_important(entries, count, lengths[-1] + 1)))
         assert count == 1 or lengths[-1] >= MIN_DESCRIPTION
-
-
-def test_only_entries_that_could_fit_are_sanitized(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared: list[str] = []
-
-    def counted(text: str) -> str:
-        prepared.append(text)
-        return visible(text)
-
-    monkeypatch.setattr(catalogue_module, "visible", counted)
-    many = [
-        CatalogueEntry(f"skill-{number}", "d" * 100, f"/{number}", "user", "user", importance=(-number,))
-        for number in range(5_000)
-    ]
-    shown = fit(many, Budget(max_bytes=2_000), render_descriptions).catalogue
-    assert [entry.name for entry in shown.entries] == [
-        f"skill-{5_000 - len(shown.entries) + n}" for n in range(len(shown.entries))
-    ]
-    assert shown.left_out == 5_000 - len(shown.entries)
-    assert len(prepared) < 40

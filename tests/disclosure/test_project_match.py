@@ -64,7 +64,3 @@ def test_ambiguous_keywords_match_tags_only() -> None:
     assert keyword_matches(skill("next-steps"), words) == 0
     assert keyword_matches(skill("web-server", tags=("go",)), words) == 1
     assert keyword_matches(skill("golang-errors"), words) == 1
-
-
-def test_no_keywords_match_no_skill() -> None:
-    assert keyword_matches(skill("python"), frozenset()) == 0

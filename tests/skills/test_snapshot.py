@@ -33,19 +33,6 @@ def served(snapshot: Snapshot, name: str) -> str | None:
 # Name conflicts
 
 
-@pytest.mark.acceptance("S2-54")
-def test_the_earlier_root_wins_at_any_age(
-    tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    written_at(write_skill("same", root=one, directory="old"), 1_000 * SECOND)
-    written_at(write_skill("same", root=two, directory="new"), 2_000 * SECOND)
-    first = look(one, two).snapshot
-    assert (served(first, "same"), shadowed(first)) == ("old", [("new", "old")])
-    other = look(two, one).snapshot
-    assert (served(other, "same"), shadowed(other)) == ("new", [("old", "new")])
-
-
 @pytest.mark.acceptance("S2-54", "S3-19")
 def test_within_a_root_the_newer_skill_wins(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
     a, b = write_skill("same", directory="a"), write_skill("same", directory="b")
