@@ -163,7 +163,7 @@ class GitRepository:
         fixes = (fix.format(location=self.location) for words, fix in _FIXES if re.search(words, messages.lower()))
         hint = next(fixes, None)
         if self.location.startswith("file:") and "git repository" in messages:
-            hint = "for a directory that is not a repository write its path, without file://"
+            hint = "for a directory or an archive write its path, without file://"
         return SourceUnreachable(self.shown, f"cannot be fetched: {last_line(messages)}", hint=hint)
 
     def _run(

@@ -45,7 +45,6 @@ _PATH = re.compile(rf"(?:\.{{1,2}}|~)(?:/|\Z)|/|{_WINDOWS_PATH.pattern}")
 # A path has no ref, so that `C#/skills` is a directory.
 _PATH_FRAGMENT = re.compile(r"#(?=[:@])")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _SCP = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)@([^:/@#]+):(.*)", re.DOTALL)
@@ -188,10 +187,6 @@ def _read(text: str, *, insecure: bool) -> SkillSource:
     if len(text) > _MAX_CHARACTERS:
         raise _Refusal(f"has more than {_MAX_CHARACTERS:,} characters")
     _check_characters(text)
-    if text.startswith("-"):
-        raise _Refusal("begins with a dash, as an option does", f"write ./{text[:40]} for a path")
-    if _HELPER.match(text):
-        raise _Refusal("names a program for git to run", "write a URL with https, ssh or file")
     scheme, scp = _SCHEME.match(text), _SCP.match(text)
     if _PATH.match(text) or (not (scheme or scp) and _ARCHIVE.search(_PATH_FRAGMENT.split(text, maxsplit=1)[0])):
         return _path_here(text if _PATH.match(text) else f"./{text}")
@@ -341,8 +336,6 @@ def _check_user(parts: SplitResult, scheme: str) -> None:
 def _file(parts: SplitResult, path: str) -> SkillSource:
     if parts.netloc.lower() not in ("", "localhost"):
         raise _Refusal("has a host behind file://", "write file:/// and the path")
-    if _ARCHIVE.search(parts.path):
-        raise _Refusal("is an archive, and file:// is for repositories", f"write {unquote(parts.path)}")
     return SkillSource(SourceKind.GIT, f"file://{_repository_path(path)}")
 
 
