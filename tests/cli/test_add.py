@@ -370,7 +370,7 @@ def test_frozen_restores_exactly_what_the_lock_says(skillhub: Skillhub, skills_d
     assert (skills_dir / LOCK).read_bytes() == lock
     assert first.encode() in lock
     assert "Every skill of the lock" in skillhub("add", "--frozen").out
-    # What was edited is nobody's to throw away unasked.
+    # Edited files are not replaced without --replace.
     (skills_dir / "pdf" / "SKILL.md").write_text("Mine.")
     assert skillhub("add", "--frozen", "--json").error["code"] == "CONFLICT"
     replaced = skillhub("add", "--frozen", "--replace")

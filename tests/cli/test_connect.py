@@ -179,7 +179,7 @@ def test_entries_are_printed_without_a_choice_of_skills(skillhub: Skillhub, home
     assert list(json.loads(alone.out)["mcpServers"]) == ["skillhub"]
     (entry,) = skillhub("connect", "cursor", "--print", "--json").json["clients"]
     assert entry == {"client": "cursor", "where": "~/.cursor/mcp.json", "text": alone.out}
-    # What a person put there, nobody else knows.
+    # An entry that was pasted by hand is removed by hand.
     by_hand = skillhub("disconnect", "goose", "--yes")
     assert (by_hand.code, "config.yaml" in by_hand.out, "by hand" in by_hand.out) == (1, True, True)
     assert list(home.iterdir()) == []

@@ -94,7 +94,7 @@ def test_a_task_that_no_skill_fits_fails(process: Skillhub, write_skill: SkillWr
         (".codex/skills", "skillhub roots add --all", "serves the 1 skill found here"),
     ],
 )
-def test_the_last_lines_are_the_commands_for_what_is_here(
+def test_the_last_lines_suggest_commands_for_this_machine(
     place: str, command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_skill: SkillWriter
 ) -> None:
     for name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):

@@ -73,7 +73,7 @@ def test_each_engine_is_a_line_with_the_gain_over_it(skillhub: Skillhub, queries
 
 
 @pytest.mark.usefixtures("library")
-def test_the_worst_queries_are_shown_with_what_was_found(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_the_worst_queries_are_shown_with_their_hits(skillhub: Skillhub, tmp_path: Path) -> None:
     queries = keep(
         tmp_path / "q.jsonl",
         {"id": "wrong", "text": "paint walls", "relevant": ["invoices"]},

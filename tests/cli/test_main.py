@@ -40,7 +40,7 @@ def test_the_version_is_one_line(skillhub: Skillhub) -> None:
 
 
 @pytest.mark.parametrize("words", [["eval", "run"], ["list"]], ids=" ".join)
-def test_help_of_a_command_is_what_the_command_says_of_itself(skillhub: Skillhub, words: list[str]) -> None:
+def test_help_prints_the_help_of_a_command(skillhub: Skillhub, words: list[str]) -> None:
     done = skillhub("help", *words)
     assert (done.code, done.out, done.err) == (0, skillhub(*words, "--help").out, "")
 
@@ -199,7 +199,7 @@ def test_every_error_ends_with_the_code_that_the_reference_says(
     assert skillhub("config").code == (2 if error.code in with_2 else 1)
 
 
-def test_a_bug_ends_with_code_3_and_what_a_report_needs(skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_ends_with_code_3_and_a_traceback(skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> None:
         raise ZeroDivisionError("of \x1b[31mours")
 

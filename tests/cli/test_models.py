@@ -31,7 +31,7 @@ def names(skillhub: Skillhub, *query: str, **environment: str) -> list[str]:
     return [hit["name"] for hit in done.json["skills"]]
 
 
-def test_a_skill_is_found_by_its_subject_though_it_shares_no_word(skillhub: Skillhub, tmp_path: Path) -> None:
+def test_a_skill_without_a_shared_word_is_found_by_its_subject(skillhub: Skillhub, tmp_path: Path) -> None:
     environment = encoding(encoder(tmp_path / "model"), SEARCH_MODE="vector")
     done = skillhub("index", **environment)
     assert done.code == 0

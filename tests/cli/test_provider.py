@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 PROVIDERS = ("openai", "gemini")
-BODY = "Whoever reads this body knows the word rhubarb.\n"
+BODY = "The body alone has the word rhubarb.\n"
 
 
 @pytest.fixture

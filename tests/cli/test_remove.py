@@ -184,7 +184,7 @@ def test_a_missing_skill_is_removed_from_the_lock(library: Path, skillhub: Skill
 
 
 @pytest.mark.slow
-def test_undo_restores_a_named_skill_whatever_was_removed_since(library: Path, skillhub: Skillhub) -> None:
+def test_undo_restores_a_named_skill_after_later_removals(library: Path, skillhub: Skillhub) -> None:
     before, lock = skills_in(library), (library / LOCK).read_text()
     skillhub("remove", "docx")
     skillhub("remove", "pdf")

@@ -43,7 +43,7 @@ def test_limit_and_category_narrow_the_hits(skillhub: Skillhub, write_skill: Ski
     assert sorted(names) == ["pdf-1", "pdf-3"]
 
 
-def test_nothing_that_fits_is_an_answer(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+def test_finding_nothing_succeeds(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("painter", "Paints walls.")
     done = skillhub("search", "xyzzy")
     assert (done.code, done.out, done.err) == (0, "No matching skills (searched 1).\n", "")

@@ -52,7 +52,7 @@ def test_unknown_names_in_a_filter_are_warned_about(skillhub: Skillhub, file: Pa
         assert (done.code, done.err.splitlines()[0]) == (0, f"warning: no {kind} matches {missing!r}{near}")
 
 
-def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skillhub: Skillhub, file: Path) -> None:
+def test_tokens_are_listed_without_their_secrets_and_revoked(skillhub: Skillhub, file: Path) -> None:
     where = {"SKILLHUB_TOKENS_FILE": str(file)}
     tried = skillhub("token", "new", "everything", "--dry-run", "--json", **where).json
     assert (tried["dry_run"], tried["token"], file.exists()) == (True, None, False)
@@ -73,7 +73,7 @@ def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skill
     assert skillhub("token", **where).out == "No tokens.\n"
 
 
-def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, file: Path) -> None:
+def test_invalid_names_and_filters_are_refused_and_change_nothing(skillhub: Skillhub, file: Path) -> None:
     skillhub("token", "new", "ci", "--file", file)
     before = file.read_text(encoding="utf-8")
     for arguments, message in (
