@@ -37,14 +37,6 @@ def test_files_are_read_once_from_the_root_down(repo: Path, write: Write) -> Non
     assert chain.notes == ()
 
 
-@pytest.mark.acceptance("S1-11")
-def test_a_file_with_two_names_is_read_once(repo: Path, write: Write) -> None:
-    first = write("", "same")
-    (repo / "a").mkdir()
-    os.link(first, repo / "a" / "AGENTS.md")
-    assert texts(read(repo, "a")) == ["same"]
-
-
 @pytest.mark.acceptance("S1-12")
 @pytest.mark.parametrize(
     ("content", "message"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -23,74 +22,44 @@ def keep(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def query(*relevant: str, name: str = "1") -> JudgedQuery:
-    return JudgedQuery(name, "read a pdf", "any", frozenset(relevant))
+def query(*relevant: str, name: str = "1", text: str = "read a pdf", kind: str = "any") -> JudgedQuery:
+    return JudgedQuery(name, text, kind, frozenset(relevant))
 
 
-def test_a_query_has_an_id_a_kind_and_relevant_skills(path: Path) -> None:
-    name = keep(
-        path,
-        '{"id": "q-1", "text": "prüfe ein PDF", "kind": "german", "relevant": ["pdf", "docx", "pdf"], "note": "ours"}',
-    )
-    assert read_queries(name) == [JudgedQuery("q-1", "prüfe ein PDF", "german", frozenset({"pdf", "docx"}))]
-
-
-def test_the_default_id_of_a_query_is_its_line(path: Path) -> None:
-    assert read_queries(keep(path, GOOD, "", "   ", GOOD)) == [
-        JudgedQuery("1", "read a pdf", "any", frozenset({"pdf"})),
-        JudgedQuery("4", "read a pdf", "any", frozenset({"pdf"})),
-    ]
-
-
-@pytest.mark.parametrize(("kind", "wanted"), [("null", "any"), ("5", "5"), ('""', "")])
-def test_a_null_kind_is_the_default(path: Path, kind: str, wanted: str) -> None:
-    assert read_queries(keep(path, f'{{"text": "a", "kind": {kind}, "relevant": []}}'))[0].kind == wanted
-
-
-def test_a_byte_order_mark_is_skipped(path: Path) -> None:
-    assert read_queries(keep(path, f"\ufeff{GOOD}", GOOD)) == [query("pdf", name="1"), query("pdf", name="2")]
-
-
-def test_relevant_is_a_list_or_an_object(path: Path) -> None:
-    name = keep(
-        path,
-        '{"text": "a", "relevant": ["pdf", "docx"]}',
-        '{"text": "a", "relevant": {"pdf": 2, "docx": 1}}',
-        '{"text": "a", "relevant": []}',
-        '{"text": "a", "relevant": {}}',
-    )
-    both, nothing = frozenset({"pdf", "docx"}), frozenset[str]()
-    assert [one.relevant for one in read_queries(name)] == [both, both, nothing, nothing]
-
-
-def test_a_numeric_id_becomes_text(path: Path) -> None:
-    assert read_queries(keep(path, '{"id": 7, "text": "a", "relevant": []}'))[0].id == "7"
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            '{"id": "q-1", "text": "prüfe", "kind": "german", "relevant": ["pdf", "docx", "pdf"], "note": "ours"}',
+            query("pdf", "docx", name="q-1", text="prüfe", kind="german"),
+        ),
+        (f"\ufeff{GOOD}", query("pdf")),
+        # Without an id, the number of the line.
+        (f"\n   \n{GOOD}", query("pdf", name="3")),
+        ('{"id": 7, "text": "a", "kind": null, "relevant": []}', query(name="7", text="a")),
+        ('{"text": "a", "kind": 5, "relevant": {"pdf": 2, "docx": 1}}', query("pdf", "docx", text="a", kind="5")),
+        # Only a newline ends a line.
+        ('{"text": "a\u2028b\x85c", "relevant": []}', query(text="a\u2028b\x85c")),
+    ],
+)
+def test_a_line_is_a_query(path: Path, line: str, expected: JudgedQuery) -> None:
+    assert read_queries(keep(path, line)) == [expected]
 
 
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
         ("no json", "is not valid JSON: "),
-        ('{"text": "cut', "is not valid JSON: "),
         ("[" * 100_000, "is not valid JSON: "),
-        ('{"text": ' * 100_000, "is not valid JSON: "),
         ("9" * 10_000, "is not valid JSON"),
         ("[]", "is not a JSON object"),
         ("null", "is not a JSON object"),
-        ('"text"', "is not a JSON object"),
-        ("{}", 'needs a "text"'),
         ('{"relevant": ["pdf"]}', 'needs a "text"'),
-        ('{"text": "", "relevant": ["pdf"]}', 'needs a "text"'),
         ('{"text": " \\n", "relevant": ["pdf"]}', 'needs a "text"'),
         ('{"text": ["a"], "relevant": ["pdf"]}', 'needs a "text"'),
-        ('{"text": null, "relevant": ["pdf"]}', 'needs a "text"'),
         ('{"text": "a"}', 'needs "relevant": '),
-        ('{"text": "a", "relevant": null}', 'needs "relevant": '),
         ('{"text": "a", "relevant": "pdf"}', 'needs "relevant": '),
-        ('{"text": "a", "relevant": 1}', 'needs "relevant": '),
         ('{"text": "a", "relevant": ["pdf", 1]}', 'needs "relevant": '),
-        ('{"text": "a", "relevant": [["pdf"]]}', 'needs "relevant": '),
-        ('{"text": "a", "relevant": [null]}', 'needs "relevant": '),
     ],
 )
 def test_an_invalid_line_is_reported_with_the_reason(path: Path, bad: str, reason: str) -> None:
@@ -133,9 +102,3 @@ def test_an_unknown_skill_is_reported_with_its_line(path: Path) -> None:
     with pytest.raises(QueriesUnreadable, match=":4 names the skill 'nobody'") as caught:
         relevant_directories(read_queries(name), {"pdf": "/pdf"}, name)
     assert caught.value.facts["line"] == 4
-
-
-@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85"])
-def test_only_newlines_end_a_line(path: Path, character: str) -> None:
-    name = keep(path, json.dumps({"text": f"a{character}b", "relevant": []}, ensure_ascii=False))
-    assert [one.text for one in read_queries(name)] == [f"a{character}b"]
