@@ -22,9 +22,9 @@ _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\r\n]*|/\*[^*]*(?:\*(?!/)[^
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BLANKS = re.compile(r"[ \t]*")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_LAST_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*\Z")
-_STEP = re.compile(r"(?:^|[\r\n])([ \t]+)(?=\S)")
+_LINE_END = re.compile(r"\r?\n")
+_LAST_LINE = re.compile(r"\r?\n[ \t]*\Z")
+_STEP = re.compile(r"(?:^|\n)([ \t]+)(?=\S)")
 _HEADING = re.compile(r"[ \t]*\[{1,2}([^\]\r\n]+)\]{1,2}[ \t]*(?:#.*)?\r?\n?\Z")
 
 
@@ -185,8 +185,7 @@ class _Json:
 
     def margin(self, at: int) -> str:
         """Return the white space before the text of the line of `at`."""
-        begin = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
-        line = self.text[begin:at].removeprefix(_BYTE_ORDER_MARK)
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : at].removeprefix(_BYTE_ORDER_MARK)
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def _unit(self) -> str:
