@@ -112,11 +112,6 @@ def test_repeated_joiners_and_selectors_are_removed(text: str) -> None:
     assert len([char for char in visible(text) if char in "\u200c\u200d\ufe0e\ufe0f\ufe01"]) <= 1
 
 
-def test_excess_accents_are_removed() -> None:
-    assert visible("z" + "\u0301" * 500 + "a") == "z" + "\u0301" * 6 + "a"
-    assert in_line("z" + "\u0301" * 8) == "z" + "\u0301" * 6 + "\\u0301\\u0301"
-
-
 @pytest.mark.slow
 @given(ANYTHING)
 def test_model_text_is_one_visible_line(text: str) -> None:

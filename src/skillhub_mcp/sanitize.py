@@ -53,12 +53,6 @@ _WRITTEN = (
 )
 _KEPT = "\u200c\u200d"
 
-# More accents on one letter than any language writes cover the lines above and below it.
-_ACCENTS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
-    "\u0ec8-\u0ecd\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-)
-
 # Where a tag begins, or a comment, a declaration, an instruction, or a marker such as `<|im_start|>`.
 _TAG = re.compile(r"<(?=[A-Za-z!?|]|\s*/)")
 
@@ -84,7 +78,6 @@ _QUOTES = str.maketrans({'"': "&quot;", "'": "&#x27;"})
 
 
 _BLANK = f"[{_BLANK_LETTERS}]"
-_ACCENT_FLOOD = f"([{_ACCENTS}]{{6}})[{_ACCENTS}{_KEPT}]+"
 _HIDDEN = f"({_WRITTEN})|[{_BLANK_LETTERS}{_KEPT}]"
 _MAY_HIDE = f"[{_BLANK_LETTERS}{_FORMATS}]"
 _HIDDEN_OR_BREAK = f"({_WRITTEN})|{_MAY_HIDE}"
@@ -98,12 +91,10 @@ _NOT_IN_XML = f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff{_SURROGATES}]"
 
 
 def visible(text: str) -> str:
-    """Return `text` on one line, without characters that cannot be seen and without floods of accents."""
+    """Return `text` on one line, without characters that cannot be seen."""
     printable = text.isprintable()
-    if not text.isascii():
-        if not printable or re.search(_BLANK, text):
-            text = re.sub(_HIDDEN, lambda found: found[1] or "", text)
-        text = re.sub(_ACCENT_FLOOD, r"\1", text)
+    if not text.isascii() and (not printable or re.search(_BLANK, text)):
+        text = re.sub(_HIDDEN, lambda found: found[1] or "", text)
     if not printable:
         text = "".join(c if c.isprintable() or c in _KEPT else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
@@ -142,8 +133,7 @@ def in_frontmatter(text: str) -> str:
     if text.isascii() and text.isprintable():
         return contained(text)
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    seen = re.sub(_UNPRINTABLE, lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines)
-    return contained(re.sub(_ACCENT_FLOOD, r"\1", seen))
+    return contained(re.sub(_UNPRINTABLE, lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines))
 
 
 def in_json(written: str) -> str:
@@ -213,14 +203,7 @@ def _without_wide_tags(text: str) -> str:
 
 
 def _shown(unprintable: str, text: str) -> str:
-    escaped = re.sub(unprintable, lambda found: found[1] or _escape(found[0]), text)
-    if text.isascii():
-        return escaped
-    return re.sub(_ACCENT_FLOOD, lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode()
+    return re.sub(unprintable, lambda found: found[1] or found[0].encode("unicode_escape").decode(), text)
 
 
 def _json_escape(character: str) -> str:

@@ -34,16 +34,6 @@ def _is_hidden(char: str) -> bool:
     )
 
 
-def flooded(text: str) -> bool:
-    """Whether a letter of `text` has more than a handful of accents."""
-    run = 0
-    for char in "" if text.isascii() else text:
-        run = run + 1 if unicodedata.combining(char) or char == "\u0e47" else 0
-        if run > 8:
-            return True
-    return False
-
-
 def forged_lines(text: str) -> list[str]:
     """The lines of `text` that only a payload says."""
     return [line for line in text.splitlines() if _FORGED_LINE.match(line)]
@@ -53,8 +43,7 @@ def wrong_in_a_value(text: str) -> list[str]:
     """What is wrong with a value that a model is shown: it is one line, in which nothing hides and no tag begins."""
     found = hidden(text)
     found += ["a tag"] if _TAG.search(text) else []
-    found += ["a second line"] if len(text.splitlines()) > 1 else []
-    return found + (["a flood of accents"] if flooded(text) else [])
+    return found + (["a second line"] if len(text.splitlines()) > 1 else [])
 
 
 def values(value: object, *, but: frozenset[str] = frozenset()) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.surfaces.findings import flooded, forged_lines, hidden, values
+from tests.surfaces.findings import forged_lines, hidden, values
 from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 
 from skillhub_mcp.cli import completion_words
@@ -161,8 +161,7 @@ def _used(payload: Payload) -> str:
 
 def _wrong(text: str) -> list[str]:
     found = hidden(text, lines=True)
-    found += [f"the line {line[:80]!r}" for line in forged_lines(text)]
-    return found + (["a flood of accents"] if flooded(text) and not text.startswith("{") else [])
+    return found + [f"the line {line[:80]!r}" for line in forged_lines(text)]
 
 
 def test_completions_hide_nothing(
