@@ -22,7 +22,7 @@ from tests.hubs import hub_of
 from skillhub_mcp.errors import ConfirmationRequired, InvalidArgument, SandboxRequired
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Grant
-from skillhub_mcp.policy.files import change_choices, change_rules
+from skillhub_mcp.policy.files import CHOICES, change_rules
 from skillhub_mcp.policy.rules import Decision, ListedRule, PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.visibility import Visibility
@@ -108,10 +108,10 @@ def test_without_a_sandbox_no_command_runs_while_a_skill_is_hidden(
         with pytest.raises(SandboxRequired):
             hub.run_command("one", "ls")
         hub.access.narrow_by(lambda: None)
-        change_choices(choices, lambda one: one.switched("two", on=False))
+        CHOICES.change(choices, lambda one: one.switched("two", on=False))
         with pytest.raises(SandboxRequired):
             hub.run_command("one", "ls")
-        change_choices(choices, lambda one: one.switched("two", on=True))
+        CHOICES.change(choices, lambda one: one.switched("two", on=True))
         assert hub.run_command("one", "ls").exit_code == 0
         deny("two")
         with pytest.raises(SandboxRequired):

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
-from skillhub_mcp.policy.files import roots_file, trust_file
+from skillhub_mcp.policy.files import ROOTS, TRUST
 from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
@@ -22,19 +22,9 @@ from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, builtin_director
 log = logging.getLogger(__name__)
 
 
-def choices_path() -> str:
-    """Return the path of the person's file of choices: which skills are on and off."""
-    return expand_home("~/.skillhub/choices.json")
-
-
-def roots_path() -> str:
-    """Return the path of the person's file of recorded roots."""
-    return expand_home("~/.skillhub/roots.json")
-
-
 def recorded_roots() -> RecordedRoots:
     """Return what `skillhub roots add` recorded. Raises PolicyUnreadable."""
-    return roots_file(roots_path()).read() or NO_RECORD
+    return ROOTS.file().read() or NO_RECORD
 
 
 def recorded_roots_problem() -> Problem | None:
@@ -75,14 +65,9 @@ def plugins_of(project: Project) -> tuple[Plugin, ...]:
     return installed_plugins(project, home=expand_home("~"), environment=os.environ)
 
 
-def trust_path() -> str:
-    """Return the path of the person's record of the projects that they agreed to."""
-    return expand_home("~/.skillhub/trust.json")
-
-
 def project_trust(settings: Settings) -> ProjectTrust:
     """Return what says which roots await trust. Reads no file yet."""
-    return ProjectTrust(TrustMode(settings.policy.trust), trust_file(trust_path()))
+    return ProjectTrust(TrustMode(settings.policy.trust), TRUST.file())
 
 
 class RootsFollower:

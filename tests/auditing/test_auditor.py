@@ -17,7 +17,7 @@ from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import SkillNotFound, SkillWithheld
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Availability
-from skillhub_mcp.policy.files import change_reviews
+from skillhub_mcp.policy.files import REVIEWS
 from skillhub_mcp.policy.reviews import Review
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.model import Skill
@@ -191,7 +191,7 @@ def test_accepted_findings_are_silent_until_a_file_changes(
         with pytest.raises(SkillWithheld):
             hub.load("one")
         review = Review(frozenset({"override-instructions"}))
-        change_reviews(
+        REVIEWS.change(
             os.path.expanduser("~/.skillhub/reviews.json"),
             lambda reviews: reviews.with_review(skill_digest(str(directory)), review),
         )

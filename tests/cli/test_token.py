@@ -13,7 +13,7 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.policy.access_tokens import digest_of
-from skillhub_mcp.policy.files import tokens_file
+from skillhub_mcp.policy.files import TOKENS
 from skillhub_mcp.settings import TOKEN_USES
 from skillhub_mcp.usage import TokenUses
 
@@ -33,7 +33,7 @@ def test_a_new_token_is_printed_once_and_stored_as_a_hash(skillhub: Skillhub, fi
     kept = file.read_text(encoding="utf-8")
     assert secret not in kept
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    tokens = tokens_file(str(file)).read()
+    tokens = TOKENS.file(str(file)).read()
     assert tokens is not None
     assert tokens.by_digest[digest_of(secret)].visibility.names == frozenset({"pdf-reader", "csv"})
 

@@ -22,7 +22,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
-from skillhub_mcp.policy.files import change_choices, change_rules, choices_file, project_rules_file, rules_file
+from skillhub_mcp.policy.files import CHOICES, PROJECT_RULES, RULES, change_rules
 from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, RunRights
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
@@ -146,12 +146,12 @@ def two_projects(tmp_path: Path) -> Access:
     """Access in project `one` of two, whose rules are in their directories; the user's are in `own.json`."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    own = rules_file(str(tmp_path / "own.json"))
+    own = RULES.file(str(tmp_path / "own.json"))
     return Access(
         Visibility(),
         project=lambda: str(tmp_path / "one"),
-        choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=lambda root: RuleFiles(own, project_rules_file(f"{root}/r.json", root=root)),
+        choices=CHOICES.file(str(tmp_path / "c.json")),
+        rule_files=lambda root: RuleFiles(own, PROJECT_RULES.file(f"{root}/r.json", within=root)),
         asks=True,
     )
 
@@ -168,7 +168,7 @@ def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, ski
         assert [one.availability(of_project(skill)) for one in (here, there)] == [Availability.ON, Availability.DENIED]
         assert access.now() is here
         assert access.now(two) is there
-    change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=two))
+    CHOICES.change(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False, project=two))
     assert access.now(two).availability(skill) is Availability.OFF
     assert access.now().availability(skill) is Availability.ON
     (tmp_path / "own.json").write_text("{", encoding="utf-8")
@@ -223,7 +223,7 @@ def test_a_project_cannot_deny_a_skill_that_the_user_switched_on(tmp_path: Path,
     access, one = two_projects(tmp_path), str(tmp_path / "one")
     change_rules(f"{one}/r.json", put=[ListedRule("deny", PermissionRule("skill_load"))])
     for on, now in ((True, Availability.ON), (False, Availability.OFF)):
-        change_choices(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
+        CHOICES.change(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
         assert access.now().availability(of_project(skill)) is now
     (tmp_path / "c.json").unlink()
     assert access.now().availability(of_project(skill)) is Availability.DENIED
@@ -261,8 +261,8 @@ def access_to(tmp_path: Path, visibility: Visibility) -> Access:
     return Access(
         visibility,
         project=lambda: str(tmp_path),
-        choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=lambda _: RuleFiles(rules_file(str(tmp_path / "own.json"))),
+        choices=CHOICES.file(str(tmp_path / "c.json")),
+        rule_files=lambda _: RuleFiles(RULES.file(str(tmp_path / "own.json"))),
         asks=False,
     )
 
@@ -307,7 +307,7 @@ def test_policies_of_callers_are_cached_until_a_change(tmp_path: Path, skill: Sk
     assert len({id(one) for one in (base, *kept.values())}) == 3
     assert all(policy_of(name) is kept[name] for name in kept)
     assert policy_of() is base
-    change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
+    CHOICES.change(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
     assert policy_of("PDF Tools").availability(skill) is Availability.OFF
     assert policy_of("a") is not kept["a"]
     again = policy_of("a")
@@ -329,7 +329,7 @@ def test_threads_use_the_callers_context(tmp_path: Path, skill: Skill) -> None:
 def test_a_call_keeps_one_policy_in_all_its_threads(tmp_path: Path, skill: Skill) -> None:
     access = access_to(tmp_path, Visibility())
     with access.pinned() as policy:
-        change_choices(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
+        CHOICES.change(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
         assert access.now() is policy
         inside = copy_context()
         with ThreadPoolExecutor(1) as pool:

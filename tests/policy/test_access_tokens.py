@@ -20,7 +20,7 @@ from skillhub_mcp.policy.access_tokens import (
     parse_tokens,
     tokens_text,
 )
-from skillhub_mcp.policy.files import change_tokens, tokens_file
+from skillhub_mcp.policy.files import TOKENS
 from skillhub_mcp.policy.visibility import Visibility
 
 DIGEST = "0" * 64
@@ -112,21 +112,21 @@ def test_invalid_tokens_are_rejected(text: str, reason: str) -> None:
 def test_the_token_file_is_private_and_read_again_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "new" / "tokens.json"
     with pytest.raises(PolicyUnreadable, match="does not exist"):
-        tokens_file(str(path)).read()
+        TOKENS.file(str(path), required=True).read()
     token, _ = make_token("ci", Visibility())
-    change_tokens(str(path), lambda tokens: tokens.with_token(token))
+    TOKENS.change(str(path), lambda tokens: tokens.with_token(token))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    file = tokens_file(str(path))
+    file = TOKENS.file(str(path))
     assert file.read() == Tokens((token,))
     assert file.read() is file.read()
-    change_tokens(str(path), lambda tokens: tokens.without("ci"))
+    TOKENS.change(str(path), lambda tokens: tokens.without("ci"))
     assert file.read() == Tokens()
     path.write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable) as caught:
         file.read()
     assert (caught.value.hint or "").endswith("every request is refused until then")
     with pytest.raises(PolicyUnreadable):
-        change_tokens(str(path), lambda tokens: tokens)
+        TOKENS.change(str(path), lambda tokens: tokens)
     assert path.read_text(encoding="utf-8") == "{"
 
 

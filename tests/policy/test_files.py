@@ -21,20 +21,15 @@ from tests.index.test_bad_databases import mounted
 from skillhub_mcp.errors import PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.policy.files import (
+    CHOICES,
+    PROJECT_RULES,
+    REVIEWS,
+    ROOTS,
+    RULES,
+    TOKENS,
+    TRUST,
     PolicyFile,
-    change_choices,
-    change_reviews,
-    change_roots,
     change_rules,
-    change_tokens,
-    change_trust,
-    choices_file,
-    project_rules_file,
-    reviews_file,
-    roots_file,
-    rules_file,
-    tokens_file,
-    trust_file,
 )
 from skillhub_mcp.policy.rules import Decision, ListedRule, PermissionRule, Rules
 
@@ -43,15 +38,15 @@ RULE = PermissionRule("skill_load", "pdf")
 
 def test_a_missing_file_is_an_error_only_if_required(tmp_path: Path) -> None:
     path = str(tmp_path / "no" / "rules.json")
-    assert rules_file(path).read() is None
+    assert RULES.file(path).read() is None
     with pytest.raises(PolicyUnreadable, match="does not exist"):
-        rules_file(path, required=True).read()
+        RULES.file(path, required=True).read()
 
 
 def test_a_file_is_parsed_again_only_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "rules.json"
     path.write_text('{"permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    file = rules_file(str(path))
+    file = RULES.file(str(path))
     first = file.read()
     assert first is file.read()
     change_rules(str(path), put=[ListedRule("deny", RULE)])
@@ -69,7 +64,7 @@ def test_a_file_is_parsed_again_only_after_a_change(tmp_path: Path) -> None:
 def test_an_unusable_file_is_an_error_on_every_read(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "rules.json"
     path.write_bytes(content)
-    file = rules_file(str(path))
+    file = RULES.file(str(path))
     for _ in range(2):
         with pytest.raises(PolicyUnreadable) as caught:
             file.read()
@@ -90,7 +85,7 @@ def test_directories_pipes_and_broken_links_are_rejected(tmp_path: Path, odd: st
         # The missing target may have held denials.
         path.symlink_to(path if odd == "loop" else tmp_path / "unmounted" / "rules.json")
     with pytest.raises(PolicyUnreadable):
-        rules_file(str(path)).read()
+        RULES.file(str(path)).read()
 
 
 def test_adding_a_rule_keeps_the_rest_of_the_file(tmp_path: Path) -> None:
@@ -125,26 +120,26 @@ def test_a_rule_replaces_those_for_the_same_action_and_skill(tmp_path: Path) -> 
     allowed = [ListedRule("allow", RULE)]
     replaced = change_rules(str(path), put=allowed)
     assert replaced == (ListedRule("deny", other_spelling), ListedRule("confirm", RULE))
-    assert rules_file(str(path)).read() == Rules((running, every, PermissionRule("skill_load", "csv")), (RULE,))
+    assert RULES.file(str(path)).read() == Rules((running, every, PermissionRule("skill_load", "csv")), (RULE,))
     assert change_rules(str(path), put=allowed, others=Decision.ALLOW) == ()
-    kept = rules_file(str(path)).read()
+    kept = RULES.file(str(path)).read()
     assert kept is not None
     assert (kept.others, kept.allow) == (Decision.ALLOW, (RULE,))
     assert change_rules(str(path), forget=[every]) == (ListedRule("deny", every),)
     # In a new file, skills without a rule stay allowed.
     new = tmp_path / "new.json"
     change_rules(str(new), put=[ListedRule("deny", RULE)])
-    assert rules_file(str(new)).read() == Rules((RULE,), others=Decision.ALLOW)
+    assert RULES.file(str(new)).read() == Rules((RULE,), others=Decision.ALLOW)
     # In a file without `others`, they still need consent.
     new.write_text('{"permissions": {}}', encoding="utf-8")
     change_rules(str(new), put=[ListedRule("deny", RULE)])
-    assert rules_file(str(new)).read() == Rules((RULE,))
+    assert RULES.file(str(new)).read() == Rules((RULE,))
 
 
 def test_an_invalid_file_is_not_overwritten(tmp_path: Path) -> None:
     for name, change in (
         ("rules.json", lambda path: change_rules(path, put=[ListedRule("allow", RULE)])),
-        ("choices.json", lambda path: change_choices(path, lambda one: one.switched("a", on=False))),
+        ("choices.json", lambda path: CHOICES.change(path, lambda one: one.switched("a", on=False))),
     ):
         path = tmp_path / name
         path.write_text("{ half", encoding="utf-8")
@@ -168,7 +163,7 @@ def test_a_written_file_becomes_private(tmp_path: Path) -> None:
     path.write_text('{"permissions": {}}', encoding="utf-8")
     path.chmod(0o644)
     change_rules(str(path), put=[ListedRule("allow", RULE)])
-    change_choices(str(tmp_path / "choices.json"), lambda choices: choices.switched("a", on=False))
+    CHOICES.change(str(tmp_path / "choices.json"), lambda choices: choices.switched("a", on=False))
     assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("rules.json", "choices.json")] == [0o600] * 2
 
 
@@ -176,14 +171,14 @@ def test_concurrent_changes_are_all_kept(tmp_path: Path) -> None:
     path = str(tmp_path / "choices.json")
 
     def switch(number: int) -> None:
-        change_choices(path, lambda choices: choices.switched(f"skill-{number}", on=False))
+        CHOICES.change(path, lambda choices: choices.switched(f"skill-{number}", on=False))
 
     threads = [threading.Thread(target=switch, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    kept = choices_file(path).read()
+    kept = CHOICES.file(path).read()
     assert kept == Choices(user={f"skill-{number}": False for number in range(12)})
     assert sorted(os.listdir(tmp_path)) == ["choices.json", "choices.json.lock"]
 
@@ -260,11 +255,11 @@ def test_a_full_disk_leaves_the_file_unchanged(tmp_path: Path) -> None:
 
 CHANGES: dict[str, Callable[[str], object]] = {
     "a rule": lambda path: change_rules(path, put=[ListedRule("allow", RULE)]),
-    "choices": lambda path: change_choices(path, lambda choices: choices.switched("pdf", on=False)),
-    "roots": lambda path: change_roots(path, lambda record: record),
-    "trust": lambda path: change_trust(path, lambda record: record),
-    "tokens": lambda path: change_tokens(path, lambda tokens: tokens),
-    "reviews": lambda path: change_reviews(path, lambda reviews: reviews),
+    "choices": lambda path: CHOICES.change(path, lambda choices: choices.switched("pdf", on=False)),
+    "roots": lambda path: ROOTS.change(path, lambda record: record),
+    "trust": lambda path: TRUST.change(path, lambda record: record),
+    "tokens": lambda path: TOKENS.change(path, lambda tokens: tokens),
+    "reviews": lambda path: REVIEWS.change(path, lambda reviews: reviews),
 }
 
 
@@ -297,7 +292,7 @@ def test_a_held_lock_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_rules_that_others_may_write_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"permissions": {"deny": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    rules = rules_file(str(path))
+    rules = RULES.file(str(path))
     in_force = rules.read()
     path.chmod(0o666)
     with pytest.raises(PolicyUnreadable, match=r"others may write it \(mode 0666\)") as refused:
@@ -310,10 +305,10 @@ def test_rules_that_others_may_write_are_rejected(tmp_path: Path) -> None:
     assert rules.read() == in_force
     # A project's rules only deny, and only its own skills.
     path.chmod(0o666)
-    assert project_rules_file(str(path), root=str(tmp_path)).read() == in_force
+    assert PROJECT_RULES.file(str(path), within=str(tmp_path)).read() == in_force
 
 
-OTHERS = (choices_file, tokens_file, roots_file, trust_file, reviews_file)
+OTHERS = (CHOICES.file, TOKENS.file, ROOTS.file, TRUST.file, REVIEWS.file)
 
 
 @pytest.mark.parametrize("read", OTHERS)
@@ -327,7 +322,7 @@ def test_other_policy_files_that_others_may_write_are_rejected(
         read(str(path)).read()
 
 
-@pytest.mark.parametrize("read", [choices_file, tokens_file, roots_file, trust_file, rules_file])
+@pytest.mark.parametrize("read", [CHOICES.file, TOKENS.file, ROOTS.file, TRUST.file, RULES.file])
 @pytest.mark.parametrize(
     ("content", "reason"), [("[" * 100_000, "too deep"), ('{"format": ' + "9" * 5_000 + "}", "too long")]
 )
@@ -344,7 +339,7 @@ def test_new_files_and_directories_are_private_whatever_the_umask(tmp_path: Path
     before = os.umask(0)
     try:
         change_rules(str(own / "permissions.json"), put=[ListedRule("deny", RULE)])
-        change_choices(str(own / "choices.json"), lambda choices: choices)
+        CHOICES.change(str(own / "choices.json"), lambda choices: choices)
     finally:
         os.umask(before)
     made = [own.parent, own, *own.iterdir()]

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.policy import project_trust
-from skillhub_mcp.policy.files import change_trust, trust_file
+from skillhub_mcp.policy.files import TRUST
 from skillhub_mcp.policy.project_trust import ProjectTrust, project_digest
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.project import find_project
@@ -39,11 +39,11 @@ class Repo:
         return choose_roots(("project",), project=project, home="", hub=[], builtin="")
 
     def judge(self, mode: TrustMode = TrustMode.LIMITED) -> ProjectTrust:
-        return ProjectTrust(mode, trust_file(str(self.record)))
+        return ProjectTrust(mode, TRUST.file(str(self.record)))
 
     def agree(self, cwd: Path | None = None) -> None:
         digests = {root.path: project_digest(root) for root in self.roots(cwd)}
-        change_trust(str(self.record), lambda record: record.agreed(str(self.path), digests))
+        TRUST.change(str(self.record), lambda record: record.agreed(str(self.path), digests))
 
     def trust(self, judge: ProjectTrust, cwd: Path | None = None) -> Trust:
         """Return the trust in the skills nearest to `cwd`, the first of its roots."""
@@ -64,7 +64,7 @@ def test_a_project_is_trusted_until_its_first_change(repo: Repo) -> None:
     assert repo.trust(judge) is Trust.CHANGED
     repo.agree()
     assert repo.trust(judge) is Trust.AGREED
-    change_trust(str(repo.record), lambda record: record.revoked([str(repo.path)]))
+    TRUST.change(str(repo.record), lambda record: record.revoked([str(repo.path)]))
     assert repo.trust(judge) is Trust.AWAITED
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import PolicyUnreadable
-from skillhub_mcp.policy.files import change_trust, trust_file
+from skillhub_mcp.policy.files import TRUST
 from skillhub_mcp.policy.trust import NO_AGREEMENT, TRUST_FORMAT, TrustRecord
 
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -54,15 +54,15 @@ def test_an_invalid_trust_record_is_rejected(text: str) -> None:
 
 def test_the_trust_file_is_private_and_read_again_after_a_change(tmp_path: Path) -> None:
     path = tmp_path / "new" / "trust.json"
-    change_trust(str(path), lambda record: record.agreed("/repo", {"/repo/a": ONE}))
+    TRUST.change(str(path), lambda record: record.agreed("/repo", {"/repo/a": ONE}))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    file = trust_file(str(path))
+    file = TRUST.file(str(path))
     before = file.read()
     assert file.read() is before
-    change_trust(str(path), lambda record: record.agreed("/other", {"/other/a": ONE}))
+    TRUST.change(str(path), lambda record: record.agreed("/other", {"/other/a": ONE}))
     assert isinstance(now := file.read(), TrustRecord)
     assert set(now.projects) == {"/repo", "/other"}
     path.write_text("{", encoding="utf-8")
     with pytest.raises(PolicyUnreadable, match=r"Your trust\.json cannot be used"):
-        change_trust(str(path), lambda record: record)
+        TRUST.change(str(path), lambda record: record)
     assert path.read_text(encoding="utf-8") == "{"

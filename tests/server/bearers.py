@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.server.connections import Caller
 
 from skillhub_mcp.policy.access_tokens import make_token
-from skillhub_mcp.policy.files import change_tokens
+from skillhub_mcp.policy.files import TOKENS
 from skillhub_mcp.policy.visibility import Visibility
 
 INITIALIZE: dict[str, Any] = {
@@ -64,7 +64,7 @@ def add_token(
     token, secret = make_token(
         name, Visibility(frozenset(skills) or None, frozenset(categories) or None), may_run=may_run
     )
-    change_tokens(str(file), lambda tokens: tokens.with_token(token))
+    TOKENS.change(str(file), lambda tokens: tokens.with_token(token))
     return secret
 
 

@@ -18,7 +18,7 @@ from tests.server.connections import Caller, Person, modes, reached, ways
 from tests.server.skills_client import ask, pages, read, refused
 
 from skillhub_mcp.bootstrap.library import agree_to, brought_in
-from skillhub_mcp.policy.files import trust_file
+from skillhub_mcp.policy.files import TRUST
 
 pytestmark = pytest.mark.anyio
 
@@ -229,7 +229,7 @@ async def test_a_rule_by_name_does_not_allow_a_projects_skill(environment: Envir
 
 
 def trusts(environment: Environment) -> set[str]:
-    record = trust_file(os.path.join(environment["HOME"], ".skillhub", "trust.json")).read()
+    record = TRUST.file(os.path.join(environment["HOME"], ".skillhub", "trust.json")).read()
     return set() if record is None else set(record.projects)
 
 

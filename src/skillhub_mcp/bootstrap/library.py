@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp.chosen_roots import (
-    choices_path,
     lock_option,
     plugins_of,
     project_of,
@@ -20,24 +19,14 @@ from skillhub_mcp.chosen_roots import (
     project_while_serving,
     recorded_roots,
     roots_of,
-    roots_path,
     served_projects,
-    trust_path,
 )
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.choices import NO_CHOICES
-from skillhub_mcp.policy.files import (
-    change_rules,
-    change_trust,
-    choices_file,
-    project_rules_file,
-    reviews_file,
-    rules_file,
-    tokens_file,
-)
+from skillhub_mcp.policy.files import CHOICES, PROJECT_RULES, REVIEWS, ROOTS, RULES, TOKENS, TRUST, change_rules
 from skillhub_mcp.policy.project_trust import RULES_FILE, project_digest
 from skillhub_mcp.policy.recorded_roots import NO_RECORD
 from skillhub_mcp.policy.reviews import NO_REVIEWS
@@ -168,13 +157,8 @@ def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
 
 
 def agree_to(brought: ProjectSkills) -> None:
-    """Record that the user trusts the project's skills as they were shown. Raises what `change_trust` raises."""
-    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
-
-
-def reviews_path() -> str:
-    """Return the path of the user's reviews of audit findings."""
-    return expand_home("~/.skillhub/reviews.json")
+    """Record that the user trusts the project's skills as they were shown. Raises what `Record.change` raises."""
+    TRUST.change(TRUST.path, lambda record: record.agreed(brought.project, brought.digests))
 
 
 def mirror_directory(settings: Settings) -> str:
@@ -205,7 +189,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     visibility = _visibility(settings)
     rules = rule_files(project_while_serving(settings).root).usable()
     path = settings.http.tokens_file
-    tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
+    tokens = (TOKENS.file(path).read() if path else None) or Tokens()
     named = any(one.rule.skill_name for file in rules for one in file.rules.listed())
     if not (visibility.limits or named or any(token.visibility.limits for token in tokens.tokens)):
         return ()
@@ -221,11 +205,11 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
 def exposed_files(settings: Settings) -> tuple[Problem, ...]:
     """Return the user's files that others may write, which are not used."""
     named = (
-        roots_path(),
-        trust_path(),
-        reviews_path(),
-        rule_files("").own.path,
-        choices_path(),
+        ROOTS.path,
+        TRUST.path,
+        REVIEWS.path,
+        RULES.path,
+        CHOICES.path,
         settings.http.tokens_file,
         settings.execution.hooks,
         settings.observability.usage_log or expand_home(DEFAULT_USAGE_LOG),
@@ -252,7 +236,7 @@ def make_access(
     return Access(
         _visibility(settings),
         project=lambda: project_root(settings.client.paths),
-        choices=choices_file(choices_path()),
+        choices=CHOICES.file(),
         rule_files=rule_files,
         asks=asks,
         trust=TrustMode(settings.policy.trust),
@@ -277,7 +261,7 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.auditing.kept import KEPT_FILE
 
-    reviews = reviews_file(reviews_path())
+    reviews = REVIEWS.file()
 
     def accepted() -> dict[str, frozenset[str]]:
         # Without readable reviews nothing is accepted; `skillhub audit` reports the reason.
@@ -292,11 +276,11 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
 
 def rule_files(project_root: str) -> RuleFiles:
     """Return the files of rules: the user's own and the project's."""
-    own = rules_file(expand_home("~/.skillhub/permissions.json"))
+    own = RULES.file()
     foreign = os.path.join(project_root, RULES_FILE)
     if os.path.realpath(foreign) == os.path.realpath(own.path):
         return RuleFiles(own)
-    return RuleFiles(own, project_rules_file(foreign, root=project_root))
+    return RuleFiles(own, PROJECT_RULES.file(foreign, within=project_root))
 
 
 def _visibility(settings: Settings) -> Visibility:
@@ -307,7 +291,7 @@ def may_be_sent(settings: Settings) -> Callable[[Skill], bool]:
     """Return whether a skill may be sent to a provider; one that a filter or choice turns off may not."""
     visibility, project = _visibility(settings), project_while_serving(settings).root
     try:
-        choices = choices_file(choices_path()).read() or NO_CHOICES
+        choices = CHOICES.file().read() or NO_CHOICES
     except PolicyUnreadable:
         return lambda _: False
     return lambda skill: visibility.allows(skill) and not choices.is_off(skill, project=project)
@@ -317,4 +301,4 @@ def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:
     """Add a rule that allows `act` as the user agreed to it, for these files. Raises PolicyUnreadable."""
     tool, digest = rule_tool(act), agreed.digest or None
     rule = PermissionRule(tool, agreed.rule_name, digest, network=agreed.network, packages=bool(agreed.packages))
-    change_rules(rule_files("").own.path, put=[ListedRule("allow", rule)])
+    change_rules(RULES.path, put=[ListedRule("allow", rule)])

@@ -29,7 +29,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.logs import LibraryLog
-from skillhub_mcp.policy.files import tokens_file
+from skillhub_mcp.policy.files import TOKENS
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import TOKEN_USES, HttpSettings, Settings
@@ -232,7 +232,7 @@ def _auth_options(http: HttpSettings, uses: TokenUses | None) -> AuthOptions | N
         return None
     from skillhub_mcp.server.http.auth import AuthOptions
 
-    tokens = tokens_file(http.tokens_file) if http.tokens_file else None
+    tokens = TOKENS.file(http.tokens_file, required=True) if http.tokens_file else None
     if tokens is not None:
         # An unusable file is reported at startup, not by refusing every client.
         tokens.read()

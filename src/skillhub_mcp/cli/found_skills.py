@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import surroundings_of
-from skillhub_mcp.chosen_roots import project_of, roots_of, roots_path
-from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.chosen_roots import project_of, roots_of
+from skillhub_mcp.policy.files import ROOTS
 from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.places import UnsearchedPlace
@@ -42,7 +42,7 @@ def record_roots(entries: Mapping[str, str | None]) -> None:
             record = record.with_entry(entry, project=project)
         return record
 
-    change_roots(roots_path(), change)
+    ROOTS.change(ROOTS.path, change)
 
 
 def found_text(found: Sequence[UnsearchedPlace]) -> str:

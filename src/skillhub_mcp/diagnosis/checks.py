@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.agents_md.schema import read_config
-from skillhub_mcp.chosen_roots import lock_option, project_of, recorded_roots_problem, trust_path
+from skillhub_mcp.chosen_roots import lock_option, project_of, recorded_roots_problem
 from skillhub_mcp.clients.connection_problems import (
     Level,
     Tried,
@@ -45,7 +45,7 @@ from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.locks.file_digests import LockState
 from skillhub_mcp.locks.lock_verifier import LockStanding
-from skillhub_mcp.policy.files import tokens_file, trust_file
+from skillhub_mcp.policy.files import TOKENS, TRUST
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line, shortened
 from skillhub_mcp.settings import Settings, unknown_settings
@@ -285,9 +285,9 @@ def check_trust(installation: Installation) -> CheckResult:
 def check_rules(installation: Installation) -> CheckResult:
     """Return misspelt names and the causes of an empty hub. Raises PolicyUnreadable for any of the person's files."""
     hub, snapshot = installation.hub, installation.view.snapshot
-    trust_file(trust_path()).read()
+    TRUST.file().read()
     if path := installation.settings.http.tokens_file:
-        tokens_file(path).read()
+        TOKENS.file(path, required=True).read()
     named = installation.unknown_names(snapshot)
     if hub.skills():
         return CheckResult(problems=named)

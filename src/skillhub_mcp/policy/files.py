@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
+from skillhub_mcp._util.safe_json import JsonFormat
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, PolicyUnwritable
 from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import CHOICES_FORMAT, NO_CHOICES
@@ -29,21 +31,27 @@ _Stamp = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Record(Generic[T]):
-    """A kind of file: its name in errors, and how its values are read and written.
+    """A kind of file: its name in errors, the user's own, and how its values are read and written.
 
-    A file that cannot be used is an error with `fix` and, with `until_then`, the consequence.
+    A file that cannot be used is an error with `fix` and the consequence `until_then`.
     """
 
     what: str
+    usual: str
     empty: T
     parse: Callable[[str], T]
     text: Callable[[T], str]
-    until_then: str = "nothing is loaded"
+    until_then: str
     fix: str = "fix or remove it"
 
-    def file(self, path: str, *, required: bool = False, within: str = "") -> PolicyFile[T]:
-        """Return the file at `path`. See `PolicyFile`."""
-        return PolicyFile(path, self, required=required, within=within)
+    @property
+    def path(self) -> str:
+        """The path of the user's own file."""
+        return expand_home(self.usual)
+
+    def file(self, path: str = "", *, required: bool = False, within: str = "") -> PolicyFile[T]:
+        """Return the file at `path`, by default the user's own. See `PolicyFile`."""
+        return PolicyFile(path or self.path, self, required=required, within=within)
 
     def change(self, path: str, change: Callable[[T], T]) -> T:
         """Change the value under a lock and return it.
@@ -124,42 +132,27 @@ class PolicyFile(Generic[T]):
         return PolicyUnreadable(record.what, path=self.path, reason=reason, fix=fix)
 
 
-_CHOICES = Record("Your choices.json", NO_CHOICES, CHOICES_FORMAT.parse, CHOICES_FORMAT.text)
-_RULES = Record("Your permissions.json", NO_RULES, parse_rules, rules_text)
-_PROJECT_RULES = replace(_RULES, what="The project's .skillhub/permissions.json")
-_REVIEWS = Record(
-    "Your reviews.json", NO_REVIEWS, REVIEWS_FORMAT.parse, REVIEWS_FORMAT.text, "no finding of the audit is accepted"
+def _own(name: str, empty: T, shape: JsonFormat[T], until_then: str) -> Record[T]:
+    return Record(f"Your {name}", f"~/.skillhub/{name}", empty, shape.parse, shape.text, until_then)
+
+
+CHOICES = _own("choices.json", NO_CHOICES, CHOICES_FORMAT, "nothing is loaded")
+REVIEWS = _own("reviews.json", NO_REVIEWS, REVIEWS_FORMAT, "no finding of the audit is accepted")
+ROOTS = _own("roots.json", NO_RECORD, ROOTS_FORMAT, "only the default roots are searched")
+TRUST = _own("trust.json", NO_AGREEMENT, TRUST_FORMAT, "no project is trusted")
+RULES = Record(
+    "Your permissions.json", "~/.skillhub/permissions.json", NO_RULES, parse_rules, rules_text, "nothing is loaded"
 )
-_TOKENS = Record(
+PROJECT_RULES = replace(RULES, what="The project's .skillhub/permissions.json")
+TOKENS = Record(
     "The file of tokens",
+    "",  # a setting names it
     Tokens(),
     parse_tokens,
     tokens_text,
     "every request is refused",
     "fix it; where it is missing, or you removed it, `skillhub token new NAME` makes a new one",
 )
-_ROOTS = Record(
-    "Your roots.json", NO_RECORD, ROOTS_FORMAT.parse, ROOTS_FORMAT.text, "only the default roots are searched"
-)
-_TRUST = Record("Your trust.json", NO_AGREEMENT, TRUST_FORMAT.parse, TRUST_FORMAT.text, "no project is trusted")
-
-
-rules_file = _RULES.file
-choices_file, change_choices = _CHOICES.file, _CHOICES.change
-reviews_file, change_reviews = _REVIEWS.file, _REVIEWS.change
-roots_file, change_roots = _ROOTS.file, _ROOTS.change
-trust_file, change_trust = _TRUST.file, _TRUST.change
-change_tokens = _TOKENS.change
-
-
-def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
-    """Return a file of tokens, which must exist unless it is not `required`."""
-    return _TOKENS.file(path, required=required)
-
-
-def project_rules_file(path: str, *, root: str) -> PolicyFile[Rules]:
-    """Return the file of rules of the project at `root`."""
-    return _PROJECT_RULES.file(path, within=root)
 
 
 def change_rules(
@@ -183,7 +176,7 @@ def change_rules(
             rules = rules.with_rule(one.verdict, one.rule)
         return rules if others is None else replace(rules, others=others)
 
-    after = _RULES.change(path, change).listed()
+    after = RULES.change(path, change).listed()
     return tuple(one for one in before if one not in after)
 
 

@@ -23,7 +23,7 @@ from tests.server.connections import Caller, listening, modes
 from tests.server.skills_client import tool_lists, tool_uses
 
 from skillhub_mcp.policy.access_tokens import Tokens, make_token
-from skillhub_mcp.policy.files import change_tokens, tokens_file
+from skillhub_mcp.policy.files import TOKENS
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.server.http.auth import AuthOptions, HubTokenVerifier
 from skillhub_mcp.server.http.rate_limit import TokenBuckets
@@ -168,8 +168,8 @@ def test_a_token_is_accepted_until_its_last_day_and_its_use_is_recorded(tmp_path
     secrets = {}
     for name, day in (("ends-today", today), ("ended", today - timedelta(days=1))):
         token, secrets[name] = make_token(name, Visibility(), expires=day.isoformat())
-        change_tokens(str(tmp_path / "tokens.json"), partial(Tokens.with_token, token=token))
-    options = AuthOptions("", tokens_file(str(tmp_path / "tokens.json")), None, "", TokenUses(uses))
+        TOKENS.change(str(tmp_path / "tokens.json"), partial(Tokens.with_token, token=token))
+    options = AuthOptions("", TOKENS.file(str(tmp_path / "tokens.json")), None, "", TokenUses(uses))
     verifier = HubTokenVerifier(options)
     for _ in range(2):
         assert asyncio.run(verifier.verify_token(secrets["ends-today"])) is not None
@@ -185,7 +185,7 @@ def test_revoked_and_new_tokens_take_effect_without_a_restart(
     first = add_token(file, "first")
     with listening(environment) as url:
         assert knock(url, first).status_code == 200
-        change_tokens(str(file), lambda tokens: tokens.without("first"))
+        TOKENS.change(str(file), lambda tokens: tokens.without("first"))
         second = add_token(file, "second")
         assert knock(url, first).status_code == 401
         assert knock(url, second).status_code == 200

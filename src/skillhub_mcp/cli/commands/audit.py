@@ -14,13 +14,12 @@ from skillhub_mcp._util.wording import plural
 from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
 from skillhub_mcp.auditing.names import look_alikes, one_letter_apart
 from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Risk, found
-from skillhub_mcp.bootstrap.library import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, terminal_progress
 from skillhub_mcp.cli.findings import RuleBook, find_targets
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, finding_json, print_json
 from skillhub_mcp.errors import InvalidArgument, SkillUnverifiable
-from skillhub_mcp.policy.files import change_reviews, reviews_file
+from skillhub_mcp.policy.files import REVIEWS
 from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, Reviews
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.digest import skill_digest
@@ -122,7 +121,7 @@ def _audit(
 
 
 def _reviews() -> Reviews:
-    return reviews_file(reviews_path()).read() or NO_REVIEWS
+    return REVIEWS.file().read() or NO_REVIEWS
 
 
 def _accepted(path: str, reviews: Reviews) -> frozenset[str]:
@@ -154,7 +153,7 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
         # Without a choice of rules all goes, also what is accepted of rules that no longer exist.
         return reviews.without([digest], [directory], rules if args.select or args.ignore else None)
 
-    after = change(_reviews()) if args.dry_run else change_reviews(reviews_path(), change)
+    after = change(_reviews()) if args.dry_run else REVIEWS.change(REVIEWS.path, change)
     still = sorted({rule for one in after.of([digest], [directory]).values() for rule in one.rules})
     if args.json:
         known = {"path": directory, "name": audit.name, "digest": digest, "dry_run": args.dry_run}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from skillhub_mcp.chosen_roots import choices_path, project_of
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import skill_argument
 from skillhub_mcp.cli.console import print_line, print_note
 from skillhub_mcp.cli.open_hub import open_hub
@@ -16,7 +16,7 @@ from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.policy.choices import Choices
-from skillhub_mcp.policy.files import change_choices
+from skillhub_mcp.policy.files import CHOICES
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         # Every name is looked up before any choice is saved, so that a wrong name changes nothing.
         chosen = [_choice(hub, name) for typed in args.names for name in _expanded(hub, skill_argument(typed))]
         for one in [] if args.dry_run else chosen:
-            change_choices(choices_path(), partial(_switched, one, on=on, project=project))
+            CHOICES.change(CHOICES.path, partial(_switched, one, on=on, project=project))
         snapshot, policy = hub.snapshot_and_policy()
     where = " in this project" if args.project else ""
     rows = []

@@ -16,7 +16,6 @@ from skillhub_mcp.chosen_roots import (
     recorded_roots,
     recorded_roots_problem,
     roots_of,
-    roots_path,
 )
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
 from skillhub_mcp.cli.console import print_line, print_note, print_text
@@ -24,7 +23,7 @@ from skillhub_mcp.cli.found_skills import entries_of, found_skills, record_roots
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.policy.files import ROOTS
 from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.settings import Settings, settings_of
@@ -55,7 +54,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     problems = [problem.sentence()] if problem else []
     if args.json:
         publication = redacted(settings.index.db_path) if settings.replica.read_only else None
-        print_json({"places": places, "record": roots_path(), "publication": publication, "problems": problems})
+        print_json({"places": places, "record": ROOTS.path, "publication": publication, "problems": problems})
     else:
         _print_places(settings, places)
         for sentence in problems:
@@ -136,7 +135,7 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         known: dict[str, Any] = {"place": entry, "searched": searched, "before": before[entry]}
         added.append(known | {"skills": len(walk.found), "at_least": bool(walk.cut)})
     if args.json:
-        return print_json({"added": added, "project": project, "record": roots_path(), "dry_run": args.dry_run})
+        return print_json({"added": added, "project": project, "record": ROOTS.path, "dry_run": args.dry_run})
     for one in added:
         state = _state(one, " in this project" if entries[one["place"]] else "", dry_run=args.dry_run)
         # The directories of a word are not known before it is recorded.
@@ -196,9 +195,9 @@ def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return record
 
     if not args.dry_run:
-        change_roots(roots_path(), change)
+        ROOTS.change(ROOTS.path, change)
     if args.json:
-        return print_json({"removed": entries, "record": roots_path(), "dry_run": args.dry_run})
+        return print_json({"removed": entries, "record": ROOTS.path, "dry_run": args.dry_run})
     state = f"{'would be' if args.dry_run else 'is'} no longer searched"
     for entry in entries:
         print_line(f"{surroundings_of(settings).shown(entry)} {state}")

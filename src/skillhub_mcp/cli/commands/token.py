@@ -16,7 +16,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, filter_of, make_token
-from skillhub_mcp.policy.files import change_tokens, tokens_file
+from skillhub_mcp.policy.files import TOKENS
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.settings import TOKEN_USES, settings_of
@@ -48,7 +48,7 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             decode_argument(args.name), visibility, may_run=args.may_run, expires=args.expires, group=args.group
         )
         if not args.dry_run:
-            change_tokens(path, lambda tokens: tokens.with_token(token))
+            TOKENS.change(path, lambda tokens: tokens.with_token(token))
     except BadJson as error:
         raise InvalidArgument("the token", f"cannot be made: {error}") from error
     if visibility.limits:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List, create and revoke bearer tokens for HTTP clients. The file holds only their hashes; a server with
     SKILLHUB_TOKENS_FILE applies changes at once.
     """
-    tokens = (tokens_file(_path(args, options)).read() or Tokens()).tokens
+    tokens = (TOKENS.file(_path(args, options), required=True).read() or Tokens()).tokens
     used = last_uses(expand_home(TOKEN_USES))
     # Another token may have had the name before.
     days = {token.name: day for token in tokens if (day := used.get(token.name, "")) >= token.created}
@@ -89,13 +89,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     path, name = _path(args, options), decode_argument(args.name)
     # Reading does not create a missing file.
-    named = [(one.group if args.group else one.name, one) for one in (tokens_file(path).read() or Tokens()).tokens]
+    tokens = (TOKENS.file(path, required=True).read() or Tokens()).tokens
+    named = [(one.group if args.group else one.name, one) for one in tokens]
     revoked = [token for known_as, token in named if known_as == name]
     if not revoked:
         hint = did_you_mean(name, (known_as for known_as, _ in named), "`skillhub token` lists the tokens")
         raise InvalidArgument("NAME", f"{name!r} is not the name of a {'group' if args.group else 'token'}", hint=hint)
     if not args.dry_run:
-        change_tokens(path, lambda current: current.without(*(one.name for one in revoked)))
+        TOKENS.change(path, lambda current: current.without(*(one.name for one in revoked)))
     if args.json:
         return print_json({"dry_run": args.dry_run, "revoked": [one.as_json() for one in revoked]})
     for one in revoked:

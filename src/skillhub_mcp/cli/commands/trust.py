@@ -9,7 +9,7 @@ from typing import Any
 
 from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.library import brought_in, rule_files
-from skillhub_mcp.chosen_roots import project_of, trust_path
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import confirm, one_line, print_line, print_note, print_text
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
@@ -18,7 +18,7 @@ from skillhub_mcp.environment import expand_home, shown_path
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules
-from skillhub_mcp.policy.files import change_trust, trust_file
+from skillhub_mcp.policy.files import TRUST
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import Trust
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json(report | {"recorded": recorded})
     elif recorded:
-        print_text(f"Trusted, until a file of it changes: recorded in {shown_path(trust_path())}")
+        print_text(f"Trusted, until a file of it changes: recorded in {shown_path(TRUST.path)}")
     elif awaits:
         print_note(unrecorded)
     if settings.policy.trust == TrustMode.ALL.value:
@@ -73,7 +73,7 @@ def _agree(brought: ProjectSkills, settings: Settings, args: argparse.Namespace)
         return "Nothing was recorded; --yes records it without a question"
     if brought_in(settings).digests != brought.digests:
         return "It has changed while it was shown: look at it again"
-    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
+    TRUST.change(TRUST.path, lambda record: record.agreed(brought.project, brought.digests))
     return ""
 
 
@@ -91,9 +91,9 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     # What was trusted may be gone; then the directory itself is meant.
     if args.dir is None or os.path.isdir(project):
         project = project_of(_settings(args, options)).root
-    was = project in (trust_file(trust_path()).read() or TrustRecord()).projects
+    was = project in (TRUST.file().read() or TrustRecord()).projects
     if not args.dry_run:
-        change_trust(trust_path(), lambda record: record.revoked([project]))
+        TRUST.change(TRUST.path, lambda record: record.revoked([project]))
     if args.json:
         return print_json({"project": project, "revoked": was, "dry_run": args.dry_run})
     outcome = f"{'would be' if args.dry_run else 'is'} no longer trusted" if was else "was not trusted"
@@ -122,7 +122,7 @@ def _json(brought: ProjectSkills, settings: Settings) -> dict[str, Any]:
         ],
         "rules": files.project.path if files.project is not None and rules is not None else None,
         "rules_problem": rules.reason if isinstance(rules, UnreadableRules) else None,
-        "record": trust_path(),
+        "record": TRUST.path,
     }
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from skillhub_mcp.bootstrap.library import rule_files, unsearched_places
-from skillhub_mcp.chosen_roots import choices_path, project_of
+from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import decode_argument, skill_argument
 from skillhub_mcp.cli.console import print_line
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explainer, Explanation, Verdict
 from skillhub_mcp.environment import expand_home
+from skillhub_mcp.policy.files import CHOICES
 from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with open_hub(options) as hub:
         snapshot, policy = hub.snapshot_and_policy()
         names = Names(snapshot, policy)
-        deciding = Deciding(rule_files(project_of(settings).root).usable(), choices_path())
+        deciding = Deciding(rule_files(project_of(settings).root).usable(), CHOICES.path)
         explainer = Explainer(names, policy, deciding)
         path = None if names.find(name) is not None else _asked_path(name)
         explanation = explainer.explain(name, path)
