@@ -490,13 +490,14 @@ def test_an_allow_list_without_items_allows_nothing() -> None:
     ],
 )
 def test_unknown_settings_suggest_a_similar_one(written: str, near: str) -> None:
-    (unknown,) = unknown_settings([written, "PATH", "SKILLHUB_ROOTS"])
-    assert (unknown.name, unknown.near) == (written, near)
+    suggestion = f": did you mean {near}?" if near else ""
+    problem = f"is not a setting and has no effect{suggestion}"
+    assert unknown_settings([written, "PATH", "SKILLHUB_ROOTS"]) == {written: problem}
 
 
 def test_no_known_name_is_reported_as_unknown() -> None:
     own = [name for setting in SETTINGS for name in (setting.name, *setting.aliases)]
-    assert unknown_settings([*own, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == ()
+    assert unknown_settings([*own, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == {}
 
 
 OWN_FILE = ".config/skillhub/settings.toml"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.library import make_registry, registry_admission
-from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.bootstrap.library import registry_admission
+from skillhub_mcp.chosen_roots import project_of, project_trust, roots_of
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit, render_available_skills
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
@@ -23,7 +23,7 @@ def build_index(
     refuse_nul(cwd=cwd)
     settings = _settings(cwd)
     if roots is None:
-        return make_registry(settings, lenient=lenient).build_index()
+        roots = project_trust(settings).judged(roots_of(settings))
     return Registry(roots, admission=registry_admission(settings, lenient=lenient)).build_index()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+from contextlib import suppress
 from dataclasses import replace
 
 from skillhub_mcp.environment import expand_home
@@ -27,6 +28,13 @@ def recorded_roots() -> RecordedRoots:
     return ROOTS.file().read() or NO_RECORD
 
 
+def usable_roots() -> RecordedRoots:
+    """Return what `skillhub roots add` recorded, nothing if it cannot be used."""
+    with suppress(PolicyUnreadable):
+        return recorded_roots()
+    return NO_RECORD
+
+
 def recorded_roots_problem() -> Problem | None:
     """Return why the recorded roots cannot be used, or None."""
     try:
@@ -39,10 +47,7 @@ def recorded_roots_problem() -> Problem | None:
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     """Return the roots that `settings` choose and those recorded, the highest priority first. Raises InvalidSetting."""
     skills, project, others = settings.skills, project_of(settings), served_projects(settings)[1:]
-    try:
-        recorded = recorded_roots()
-    except PolicyUnreadable:
-        recorded = NO_RECORD
+    recorded = usable_roots()
     places = skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places)
     installed = plugins_of(project) if "plugins" in places else ()
     plugins = {path: one.name for one in installed if not one.off for path in one.directories}

@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 
-from skillhub_mcp._util.file_modes import Exposure, changeable_by_others
+from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.errors import QueriesUnreadable
 
@@ -41,7 +41,7 @@ class UsageLog:
 
     @cached_property
     def _is_used(self) -> bool:
-        exposure = _exposure(self._path)
+        exposure = changeable_by_others(self._path)
         if exposure is not None:
             reason, fix = exposure.reason, exposure.fix
             log.log(self._level, "Nothing is counted in the usage log %s: %s; %s", self._path, reason, fix)
@@ -122,7 +122,7 @@ class _Search:
 
 def read_usage(path: str) -> Usage:
     """Return the summary of the log at `path`. Raises QueriesUnreadable if it cannot be read or others may write it."""
-    exposure = _exposure(path)
+    exposure = changeable_by_others(path)
     if exposure is not None:
         raise QueriesUnreadable(path, 0, f"is not used: {exposure.reason}", hint=exposure.fix)
     usage = Usage()
@@ -168,14 +168,6 @@ def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) 
         chosen = usage.chosen.setdefault(search.query, [])
         if skill not in chosen:
             chosen.append(skill)
-
-
-def _exposure(path: str) -> Exposure | None:
-    """Return what lets others write the log; None for a file whose status cannot be read."""
-    try:
-        return changeable_by_others(path)
-    except OSError:
-        return None
 
 
 def _text(value: object) -> str:

@@ -43,7 +43,7 @@ def test_unknown_names_in_a_filter_are_warned_about(skillhub: Skillhub, file: Pa
     for number, (option, kind, typed, near) in enumerate(
         (
             ("--skills", "skill", "PDF-Reader,pdf-raeder", " (did you mean 'pdf-reader'?)"),
-            ("--categories", "category", "docs,dosc", " (did you mean 'docs'?)"),
+            ("--categories", "category", "docs,dosc", " (did you mean 'docs'?); there are docs"),
             ("--categories", "category", "walrus", "; there are docs"),
         )
     ):

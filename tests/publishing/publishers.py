@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import read_settings
@@ -34,6 +33,6 @@ def publishing(environment: Mapping[str, str]) -> Iterator[tuple[Publisher, Skil
     settings, _ = read_settings(environment)
     hub = make_hub(settings)
     try:
-        yield make_publisher(settings, hub), hub
+        yield Publisher(hub, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of), hub
     finally:
         hub.close()

@@ -16,7 +16,6 @@ from tests.hubs import hub_of
 from tests.server.sessions import call, command, in_process
 
 from skillhub_mcp.bootstrap.library import registry_admission
-from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.visibility import Visibility
@@ -106,7 +105,7 @@ def every_answer(hub: SkillHub, publisher: Publisher, environment: dict[str, str
 def published(environment: dict[str, str]) -> Iterator[tuple[SkillHub, Publisher]]:
     with hub_of(environment) as hub:
         hub.access.narrow_by(lambda: Visibility(categories=frozenset({"mine"})))
-        yield hub, make_publisher(read_settings(environment)[0], hub)
+        yield hub, Publisher(hub, serve_dotfiles=False, files_of=hub.files_of)
 
 
 def test_a_hidden_skill_is_indistinguishable_from_a_missing_one(contested: dict[str, str], project: Path) -> None:

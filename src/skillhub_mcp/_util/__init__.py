@@ -7,6 +7,6 @@ lru            a mapping of bounded size
 safe_json      JSON from other programs, read within bounds or refused with a reason
 safe_toml      TOML from other programs, read within bounds or refused with a reason
 tempdir        directories for a moment
-wording        counts and sizes in sentences
+wording        counts in sentences
 zip_archive    archives with the same bytes everywhere
 """

@@ -77,24 +77,25 @@ def _is_shared(directory: str) -> bool:
 
 
 def changeable_by_others(path: str) -> Exposure | None:
-    """Return what lets others write or replace a file, judged as ssh judges its own files. Raises OSError."""
+    """Return what lets others write or replace a file, judged as ssh judges its own files."""
     if not _HAS_MODES:
         return None
     try:
         status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISREG(status.st_mode):
         # What is no file, such as /dev/null or a pipe, keeps nothing that could be changed.
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        real = os.path.realpath(path)
+        if not _is_trusted(status):
+            reason = f"it belongs to another user (uid {status.st_uid})"
+            return Exposure(real, reason, f"run chown {os.geteuid()} {quote(real)}")
+        if _others_may_write(status, stat.S_IWGRP):
+            mode = stat.S_IMODE(status.st_mode)
+            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {quote(real)}")
+        return replaceable_by_others(path)
+    except OSError:
+        # What has no readable status cannot be opened either.
         return None
-    real = os.path.realpath(path)
-    if not _is_trusted(status):
-        reason = f"it belongs to another user (uid {status.st_uid})"
-        return Exposure(real, reason, f"run chown {os.geteuid()} {quote(real)}")
-    if _others_may_write(status, stat.S_IWGRP):
-        mode = stat.S_IMODE(status.st_mode)
-        return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {quote(real)}")
-    return replaceable_by_others(path)
 
 
 def replaceable_by_others(path: str) -> Exposure | None:

@@ -17,9 +17,9 @@ from skillhub_mcp.chosen_roots import (
     project_of,
     project_trust,
     project_while_serving,
-    recorded_roots,
     roots_of,
     served_projects,
+    usable_roots,
 )
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable, SkillUnverifiable
@@ -28,12 +28,11 @@ from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import CHOICES, PROJECT_RULES, REVIEWS, ROOTS, RULES, TOKENS, TRUST, change_rules
 from skillhub_mcp.policy.project_trust import RULES_FILE, project_digest
-from skillhub_mcp.policy.recorded_roots import NO_RECORD
 from skillhub_mcp.policy.reviews import NO_REVIEWS
 from skillhub_mcp.policy.rules import ListedRule, PermissionRule
 from skillhub_mcp.policy.tool_actions import Action, rule_tool
 from skillhub_mcp.policy.trust import TrustMode
-from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
+from skillhub_mcp.policy.unknown_names import KnownNames, filter_problems, rules_problems
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, DEFAULT_USAGE_LOG, Settings
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.disclosure.project_skills import ProjectSkills
     from skillhub_mcp.locks.lock_verifier import LockVerifier
     from skillhub_mcp.skills.places import Surroundings, UnsearchedPlace
-    from skillhub_mcp.skills.registry import Registry
 
 
 def surroundings_of(settings: Settings) -> Surroundings:
@@ -58,10 +56,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
     from skillhub_mcp.skills.places import RootsChoice, Surroundings, known_places
 
     skills, project, home = settings.skills, project_of(settings), expand_home("~")
-    try:
-        recorded = recorded_roots()
-    except PolicyUnreadable:
-        recorded = NO_RECORD
+    recorded = usable_roots()
     places = known_places(
         project,
         home=home,
@@ -100,14 +95,6 @@ def registry_admission(settings: Settings, *, lenient: bool = False) -> Admissio
         max_header_lines=settings.skills.registry_max_lines,
         max_line_characters=settings.skills.registry_max_line_characters,
     )
-
-
-def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
-    """Return the registry over the roots that `settings` choose. Raises InvalidSetting."""
-    from skillhub_mcp.skills.registry import Registry
-
-    roots = project_trust(settings).judged(roots_of(settings))
-    return Registry(roots, admission=registry_admission(settings, lenient=lenient))
 
 
 def make_catalogues(settings: Settings, access: Access, present: Present | None = None) -> Catalogues:
@@ -196,10 +183,12 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     known = KnownNames(every_skill(settings, snapshot))
     if not known.skills:
         return ()
-    problems = [*server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"))]
+    problems = [*filter_problems(known, visibility, visibility.setting)]
     for file in rules:
         problems += rules_problems(known, file.path, file.rules, changeable=not file.of_project)
-    return (*problems, *tokens_problems(known, path, tokens))
+    for token in tokens.tokens:
+        problems += filter_problems(known, token.visibility, f"the token {token.name!r} in {path}", of_token=True)
+    return tuple(problems)
 
 
 def exposed_files(settings: Settings) -> tuple[Problem, ...]:
@@ -214,13 +203,8 @@ def exposed_files(settings: Settings) -> tuple[Problem, ...]:
         settings.execution.hooks,
         settings.observability.usage_log or expand_home(DEFAULT_USAGE_LOG),
     )
-    problems = []
-    for path in dict.fromkeys(filter(None, named)):
-        # A file that cannot be examined is reported where it is used.
-        with suppress(OSError):
-            if found := changeable_by_others(path):
-                problems.append(Problem(path, f"is not used: {found.reason}", found.fix))
-    return tuple(problems)
+    exposures = {path: changeable_by_others(path) for path in named if path}
+    return tuple(Problem(path, f"is not used: {one.reason}", one.fix) for path, one in exposures.items() if one)
 
 
 def make_access(

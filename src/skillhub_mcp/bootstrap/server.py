@@ -113,7 +113,7 @@ def server_options(
         hooks=hooks,
         project=partial(project_while_serving, settings),
         client=None if over_http or replica or names_project(settings) or settings.client.paths else settings.client,
-        publisher=make_publisher(settings, hub),
+        publisher=Publisher(hub, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of),
     )
 
 
@@ -121,11 +121,6 @@ def _card_project(settings: Settings, *, over_http: bool) -> str:
     """Return the project that the card describes; over HTTP only one that a setting names."""
     project = project_while_serving(settings)
     return project.root if project.exists and (names_project(settings) or not over_http) else ""
-
-
-def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
-    """Return the publisher of the skills of `hub` to hosts that read them natively. Reads no files yet."""
-    return Publisher(hub, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of)
 
 
 def is_stateless(settings: Settings) -> bool:

@@ -8,7 +8,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skillhub_mcp._util.wording import plural, size_text
+from rich.filesize import decimal
+
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import did_you_mean
@@ -151,7 +153,7 @@ def _report_installed(installed: Sequence[Proposal], place: LibraryPlace) -> Non
 def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:
     """Yield what is shown of a skill before the question."""
     verb = "is there already, with your edits" if one.verb is Verb.NOTHING and one.kept else _VERBS[one.verb]
-    size = size_text(sum(file.size for file in one.files.values()))
+    size = decimal(sum(file.size for file in one.files.values()))
     yield f"{one.name}  ({verb}; {plural(len(one.files), 'file')}, {size})"
     if one.incoming.description:
         yield f"  {one_line(one.incoming.description)}"

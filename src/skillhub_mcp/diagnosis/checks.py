@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from skillhub_mcp._util.wording import plural
@@ -84,12 +84,8 @@ def check_settings(installation: Installation) -> CheckResult:
         except InvalidSetting as error:
             fix = error.hint or "correct it; a server that needs it does not start"
             problems.append(Problem(error.setting, error.message, fix))
-    unknown = [Problem(*one, "correct the name, or unset it") for one in _unknown_settings(os.environ).items()]
+    unknown = [Problem(*one, "correct the name, or unset it") for one in unknown_settings(os.environ).items()]
     return CheckResult(problems=problems, warnings=unknown)
-
-
-def _unknown_settings(names: Iterable[str]) -> dict[str, str]:
-    return {one.name: one.problem for one in unknown_settings(names)}
 
 
 def check_command(_: Installation) -> CheckResult:
@@ -149,7 +145,7 @@ def check_clients(installation: Installation) -> CheckResult:
     snapshot = installation.view.snapshot
     counts = Counter(skill.root for skill in snapshot.everything)
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
-    findings = [found for one in tried for found in connection_findings(one, version(), roots, _unknown_settings)]
+    findings = [found for one in tried for found in connection_findings(one, version(), roots, unknown_settings)]
     reported = {file.client.name for file in files}
     signs = [(client, signs_of(client, machine)) for client in CLIENTS if client.name not in reported]
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}

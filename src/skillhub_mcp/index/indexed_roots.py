@@ -7,7 +7,9 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from skillhub_mcp._util.wording import plural, size_text
+from rich.filesize import decimal
+
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState, row_of
@@ -45,7 +47,7 @@ class IndexedRoot:
         """How much the index has of it, such as `12 skills of 34 kB, 12 vectors, last read 2026-10-01`."""
         vectors = f", {plural(self.vectors, 'vector')}" if self.vectors else ""
         read = f", last read {self._day}" if self._day else ""
-        return f"{plural(self.skills, 'skill')} of {size_text(self.size)}{vectors}{read}"
+        return f"{plural(self.skills, 'skill')} of {decimal(self.size)}{vectors}{read}"
 
     def as_json(self) -> dict[str, object]:
         """Return the facts as JSON values."""

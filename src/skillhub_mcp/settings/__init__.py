@@ -31,20 +31,7 @@ from skillhub_mcp.settings.values import (
 )
 
 __all__ = [
-    "BY_NAME",
-    "DEFAULT_SKILLS_DIR",
-    "DEFAULT_USAGE_LOG",
-    "GROUPS",
-    "SETTINGS",
-    "TOKEN_USES",
-    "TOOL_SETS",
-    "HttpSettings",
-    "SettingSource",
-    "Settings",
-    "local_path",
-    "near_setting",
-    "read_settings",
-    "settings_of",
-    "unknown_settings",
-    "write_setting",
-]
+    "BY_NAME", "DEFAULT_SKILLS_DIR", "DEFAULT_USAGE_LOG", "GROUPS", "SETTINGS", "TOKEN_USES", "TOOL_SETS",
+    "HttpSettings", "SettingSource", "Settings", "local_path", "near_setting", "read_settings", "settings_of",
+    "unknown_settings", "write_setting",
+]  # fmt: skip

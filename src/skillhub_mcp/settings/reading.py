@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from annotated_types import Ge, Le
 from pydantic import ValidationError
@@ -65,26 +65,12 @@ class SettingSource:
         return f"{self.problem}; using {self.shown}" if self.shown else f"{self.problem}; it counts as unset"
 
 
-class UnknownSetting(NamedTuple):
-    """A variable that looks like a setting of SkillHub and is not; `near` is what it may mean, or empty."""
-
-    name: str
-    near: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.problem}"
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with it, to follow its name."""
-        guess = f": did you mean {self.near}?" if self.near else ""
-        return f"is not a setting and has no effect{guess}"
-
-
-def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
-    """Return the variables of `names` that look like settings and are not, sorted."""
+def unknown_settings(names: Iterable[str]) -> dict[str, str]:
+    """Return the variables of `names` that look like settings and are not, sorted, and what is wrong with each."""
     own = {name for name in names if name in _SUCCESSORS or name.upper().startswith(_PREFIX)}
-    return tuple(UnknownSetting(name, near_setting(name)) for name in sorted(own - BY_NAME.keys()))
+    near = {name: near_setting(name) for name in sorted(own - BY_NAME.keys())}
+    what = "is not a setting and has no effect"
+    return {name: f"{what}: did you mean {meant}?" if meant else what for name, meant in near.items()}
 
 
 def near_setting(name: str) -> str:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             }
             for source in sources
         ]
-        near = [{"name": one.name, "near": one.near or None} for one in unknown]
+        near = [{"name": name, "near": near_setting(name) or None} for name in unknown]
         return print_json({"settings": rows, "unknown": near})
     by_name = {source.setting.name: source for source in sources}
     for number, (title, settings) in enumerate(GROUPS.items()):
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             print_line(f"      {setting.meaning}")
             if found.problem:
                 print_line(f"      not used: {found.problem}")
-    for one in unknown:
-        print_note(str(one))
+    for name, problem in unknown.items():
+        print_note(f"{name} {problem}")
     return EXIT_OK
 
 

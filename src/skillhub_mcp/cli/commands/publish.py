@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 
-from skillhub_mcp._util.wording import plural, size_text
+from rich.filesize import decimal
+
+from skillhub_mcp._util.wording import plural
 from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import whole_number
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             return print_json({"target": target.name, "publications": [_json(one) for one in kept]})
         print_line(f"{plural(len(kept), 'publication')} at {target.name}, newest first; the first is served:")
         for one in kept:
-            content = f"{plural(one.skills, 'skill')}, {plural(one.files, 'file')}, {size_text(one.bytes)}"
+            content = f"{plural(one.skills, 'skill')}, {plural(one.files, 'file')}, {decimal(one.bytes)}"
             print_line(f"{one.number:>6}  {_time(one)}  {content}")
         return EXIT_OK
     if args.rollback is not None:
@@ -113,8 +115,8 @@ def _lines(report: PublishReport, *, dry_run: bool) -> Iterator[str]:
     unembedded = f"; {report.unembedded:,} have no vector yet" if report.unembedded else ""
     counts = f"{len(report.added):,} new, {len(report.modified):,} changed, {len(report.removed):,} removed"
     yield f"skills  {report.skills:,}: {counts}{unembedded}"
-    new = f"{report.new_files:,} new, {size_text(report.new_bytes)}"
-    yield f"files   {report.files:,}, {size_text(report.bytes)}: {new}"
+    new = f"{report.new_files:,} new, {decimal(report.new_bytes)}"
+    yield f"files   {report.files:,}, {decimal(report.bytes)}: {new}"
     if report.dropped:
         yield f"dropped {plural(len(report.dropped), 'publication')}"
     if dry_run:

@@ -65,8 +65,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for source in sources:
         if source.problem is not None:
             log.warning("%s", source.note)
-    for unknown in unknown_settings(os.environ):
-        log.warning("%s", unknown)
+    for name, problem in unknown_settings(os.environ).items():
+        log.warning("%s %s", name, problem)
     if args.transport == "http":
         return _over_http(args, settings, options)
     settings.client.paths = directories_in(os.environ)

@@ -111,8 +111,7 @@ def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
     for one in known.unknown_skills(visibility.names or ()):
         print_note(f"warning: no skill matches {one}")
     for one in known.unknown_categories(visibility.categories or ()):
-        there_are = f"; there are {categories}" if categories and not one.near else ""
-        print_note(f"warning: no category matches {one}{there_are}")
+        print_note(f"warning: no category matches {one}" + (f"; there are {categories}" if categories else ""))
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
