@@ -305,11 +305,9 @@ def _unusable_root(root: SkillRoot) -> Problem | None:
         return _problem(root.path, "does not exist", f"create it, or {other}")
     except OSError as error:
         return _problem(root.path, error)
-    return (
-        None
-        if is_directory
-        else _problem(root.path, "is a file, not a directory", f"put a directory there, or {other}")
-    )
+    if is_directory:
+        return None
+    return _problem(root.path, "is a file, not a directory", f"put a directory there, or {other}")
 
 
 def _problem(path: str, reason: str | OSError, fix: str = _READABLE, *, is_root: bool = True) -> Problem:

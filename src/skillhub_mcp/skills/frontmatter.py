@@ -241,28 +241,28 @@ def _read_yaml(parts: Document) -> Document:
     """Return the document with the values of its header, as it is or else repaired."""
     read = _mapping(parts.header, parts.first_line)
     found = list(parts.diagnostics)
-    as_read = Repaired(parts.header)
+    repaired = Repaired(parts.header)
     if isinstance(read, Diagnostic):
         failure = read
-        repairs = None if failure.rule == "yaml-too-complex" else repair(parts.header, _mapping_of)
-        as_read = repairs or as_read
-        read = failure if repairs is None else _mapping(repairs.header, parts.first_line)
+        if failure.rule != "yaml-too-complex":
+            repaired = repair(parts.header, _mapping_of) or repaired
+            read = _mapping(repaired.header, parts.first_line)
         # Without a description there is no skill either way, and the failure says why.
         if isinstance(read, Diagnostic) or not read.values.get("description"):
             return replace(parts, diagnostics=(*found, failure))
         found.append(violation("yaml-repaired", failure.message, line=failure.line))
     found += (violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost)
     if read.lost:
-        as_read = Repaired(read.with_lost_words(), as_read.lost)
-        whole = _mapping(as_read.header, parts.first_line)
+        repaired = Repaired(read.with_lost_words(), repaired.lost)
+        whole = _mapping(repaired.header, parts.first_line)
         read = read if isinstance(whole, Diagnostic) else whole
     return replace(
         parts,
         values=read.values,
         lines=read.lines,
         diagnostics=(*found, *read.found),
-        as_read=as_read.header,
-        lossy=as_read.lost,
+        as_read=repaired.header,
+        lossy=repaired.lost,
     )
 
 

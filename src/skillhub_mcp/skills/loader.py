@@ -77,7 +77,7 @@ class SkillLoader:
         refuse_nul(path=os.fspath(path))
         given = Path(path)
         directory = given.parent.resolve()
-        given.stat()
+        given.stat()  # raises FileNotFoundError
         try:
             content = read_whole(directory, given.name, skill=directory.name, max_bytes=MAX_SKILL_FILE_BYTES)
         except SkillHubError:
