@@ -102,11 +102,11 @@ class LiveView(ViewSource):
         if not self._options.automatic and self.writer.state() is None:
             raise self._no_index("there is no index yet")
         beside: Scan | None = None
-        memory: ScanCache = {} if self._scan is None else self._scan.memory
         if self._background:
             self.start()
-            if fresh and self._options.automatic:
+            if fresh and self._syncing.locked():
                 # The thread may be writing rows for seconds, or waiting for another process that does.
+                memory = {} if self._scan is None else self._scan.memory
                 roots = self._chosen_since() or self.roots
                 beside = scan(self._options.judge(roots), memory=memory, keep_absent=True)
             with self._condition:
@@ -115,10 +115,9 @@ class LiveView(ViewSource):
                     if self._next_roots is not None and self._view is not None:
                         # A search waits for the index of these roots.
                         self._view = replace(self._view, index=None, problem=None)
-                    if beside.memory is not memory or self._next_roots is not None:
-                        self._want(None)
+                    self._want(None)
                 else:
-                    self._refresh()
+                    self._refresh(now=fresh)
                 self._condition.wait_for(lambda: self._closed or self._view or self._failure, FIRST_ANSWER_SECONDS)
         else:
             with self._syncing:
@@ -153,7 +152,7 @@ class LiveView(ViewSource):
     def _is_settled(self) -> bool:
         """Whether a search would answer, or fail, at once."""
         view = self._view
-        return self._closed or self._failure is not None if view is None else bool(view.index or view.problem)
+        return self._closed or bool(self._failure if view is None else view.index or view.problem)
 
     def _discard(self, failed: SearchIndex) -> None:
         with self._condition:
@@ -164,16 +163,16 @@ class LiveView(ViewSource):
             (self._spare or self.writer).mark_damaged(failed.published)
             self._want(None)
 
-    def _refresh(self) -> None:
+    def _refresh(self, *, now: bool = False) -> None:
         """Have the files looked at if the last look is too old, and wait for it if that is cheap. Holds the condition.
 
         A healthy watcher has requested a sync if anything changed; then looking is for what no file system reports.
         """
         factor = _WATCHED_IDLE_FACTOR if self._watcher.healthy else _IDLE_FACTOR
         age, looks = time.monotonic() - self._looked_at, self._looks
-        if looks and age >= max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor):
+        if now or (looks and age >= max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor)):
             self._want(None)
-            if self._scan_seconds < _CHEAP_SCAN_SECONDS:
+            if now or self._scan_seconds < _CHEAP_SCAN_SECONDS:
                 self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
 
     def _want(self, paths: Collection[str] | None) -> None:
