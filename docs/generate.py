@@ -169,7 +169,7 @@ def lock() -> str:
         "## A skill's lock in JSON\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
         "and `io.skillhub/lock` in `_meta` of `load_skill`, have these fields. A field that does not apply is null or "
         "left out.\n\n" + told + "\n\nLists and servers ask no source; `skillhub update` does.\n\n"
-        "## Lock files that are not changed\n\nA lock of a newer version is read and never written. One with merge "
+        "## Lock files that are not changed\n\nA lock of a newer version is refused. One with merge "
         "markers, incomplete JSON, a repeated skill or a field of the wrong type is refused with its line "
         "(`LOCK_UNREADABLE`).",
     )

@@ -209,7 +209,6 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: In
     LibraryUnwritable.
     """
     lock = lock_at(lock_path)
-    lock_text(lock)  # a later version is refused before anything is fetched
     signed = cache(signature_of)
     found: list[Proposal] = []
     names = Counter(one.name for one in incoming)

@@ -150,7 +150,6 @@ def lock_present(
     wanted = tuple(dict.fromkeys(names)) or there
     if dry_run:
         lock = lock_at(lock_path)
-        lock_text(lock)  # a later version is refused
         return tuple(_present(root, lock, name, named=bool(names)) for name in wanted)
     if not os.path.isdir(root):
         raise LibraryUnwritable(root, "it is not there", hint="skillhub roots lists the directories that are searched")

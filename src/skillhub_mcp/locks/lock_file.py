@@ -109,10 +109,9 @@ _ENTRY: TypeAdapter[LockedSkill] = TypeAdapter(LockedSkill)
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The lock at `path`. A later `version` is read, and never written. `kept` is the file without its skills."""
+    """The lock at `path`. `kept` is the file without its skills."""
 
     path: str
-    version: int = VERSION
     skills: tuple[LockedSkill, ...] = ()
     kept: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -131,7 +130,7 @@ class Lock:
 
 
 def parse_lock(text: str, path: str) -> Lock:
-    """Return the lock in a text; of a later version, what is understood. Raises LockUnreadable."""
+    """Return the lock in a text. Raises LockUnreadable, also for a later version."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(_MARKERS):
             raise LockUnreadable(path, "it has the markers of a merge", line=number, hint="resolve the merge first")
@@ -142,25 +141,22 @@ def parse_lock(text: str, path: str) -> Lock:
     if not isinstance(whole, dict) or not isinstance(whole.get("skills"), dict):
         raise LockUnreadable(path, "it has no object of skills", hint=_FIX)
     version = whole.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
-        raise LockUnreadable(path, f"its version is {version!r}, and SkillHub knows {VERSION}", hint=_FIX)
+    if version is True or version != VERSION:
+        hint = "update SkillHub" if isinstance(version, int) and version > VERSION else _FIX
+        raise LockUnreadable(path, f"its version is {version!r}, and this SkillHub knows {VERSION}", hint=hint)
     skills: list[LockedSkill] = []
     for name, entry in whole.pop("skills").items():
         try:
             skills.append(_skill(name, entry))
         except ValueError as error:
-            if version == VERSION:
-                raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_FIX) from error
-    return Lock(path, version, tuple(skills), kept=whole)
+            raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_FIX) from error
+    return Lock(path, tuple(skills), kept=whole)
 
 
 def lock_text(lock: Lock) -> str:
-    """Return the text of a lock, as `npx skills` writes it. Raises LockUnreadable for a later version."""
-    if lock.version != VERSION:
-        reason = f"it has the version {lock.version}, and this SkillHub writes {VERSION}"
-        raise LockUnreadable(lock.path, reason, hint="update SkillHub")
+    """Return the text of a lock, as `npx skills` writes it."""
     skills = {one.name: _entry(one) for one in sorted(lock.skills, key=lambda one: one.name)}
-    text = json.dumps({**lock.kept, "version": lock.version, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({**lock.kept, "version": VERSION, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
     # An unpaired surrogate becomes the escape that JSON has for it.
     return text.encode("utf-8", "backslashreplace").decode()
 
