@@ -1,4 +1,4 @@
-"""Records of changed client files: what was there before, so that disconnecting restores it byte for byte."""
+"""Backups of changed client files, from which disconnecting restores them byte for byte."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Backups:
         self._directory = directory
 
     def keep(self, change: Backup, before: bytes | None) -> None:
-        """Record a change and a copy of what was there before it. Raises OSError."""
+        """Record a change and a copy of the file before it. Raises OSError."""
         make_private_directory(self._directory)
         directory = os.path.join(self._directory, datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%S.%fZ"))
         os.mkdir(directory, mode=0o700)
@@ -64,7 +64,7 @@ class Backups:
         return [backup for backup in found if backup is not None and backup.path == path]
 
     def original(self, path: str, name: str, content: bytes | None) -> Backup | None:
-        """Return the first of our changes that led to this content without anyone else's between them."""
+        """Return the first of our changes that led to this content without changes by others in between."""
         first = None
         for backup in self.of(path):
             if content is not None and (backup.name, backup.after) == (name, digest_of(content)):
@@ -86,5 +86,5 @@ class Backups:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest that a record has of a file's bytes."""
+    """Return the digest of a file's bytes, as in a record."""
     return hashlib.sha256(content).hexdigest()

@@ -37,7 +37,7 @@ def entry_of(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> Cli
 
 
 def in_workspace(client: Client, scope: ClientScope, server: Server) -> Server:
-    """Return the server for a client's file of that scope: in a project's, the client says where the project is."""
+    """Return the server for a client's file of a scope; a project's file names the project in the client's own way."""
     if scope is ClientScope.USER or not client.workspace or not isinstance(server, StdioServer):
         return server
     return replace(server, environment={"SKILLHUB_CWD": client.workspace, **server.environment})
@@ -51,17 +51,18 @@ def server_of(client: Client, entry: EntryValue) -> Server | None:
         url = entry.get(client.http.url)
         if isinstance(url, str):
             return HttpServer(url, _token_variable(client, entry))
-    written = entry.get(client.stdio.command)
-    arguments = entry.get("args", [])
-    called = written if client.stdio.command_is_list else [written, *(arguments if isinstance(arguments, list) else [])]
-    if not isinstance(called, list) or not isinstance(arguments, list) or not called or not isinstance(called[0], str):
+    called = entry.get(client.stdio.command)
+    if not client.stdio.command_is_list:
+        arguments = entry.get("args", [])
+        called = [called, *arguments] if isinstance(arguments, list) else None
+    if not isinstance(called, list) or not called or not isinstance(called[0], str):
         return None
     environment, variables = _environment(client, entry)
     return StdioServer(called[0], tuple(str(one) for one in called[1:]), environment, variables)
 
 
 def install_link(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
-    """Return the link that makes a client with links offer to add `server` under `name`. Raises InvalidArgument."""
+    """Return the link with which the client offers to add `server` under `name`. Raises InvalidArgument."""
     entry = entry_of(client, server, name=name)
     encoded = base64.b64encode(_compact(entry).encode()).decode()
     values = {"NAME": name, "BASE64": encoded, "JSON": _compact({"name": name, **entry})}

@@ -15,7 +15,7 @@ _FETCHERS = ("uvx", "uv", "pipx")
 
 
 def starts_skillhub(server: Server | None) -> bool:
-    """Whether this server is SkillHub; the program of that name on the package index is another one."""
+    """Whether this server is SkillHub, and not the program of that name on the package index."""
     if not isinstance(server, StdioServer):
         return False
     program = program_of(server.command)
@@ -40,7 +40,7 @@ def program_of(command: str) -> str:
 
 
 def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
-    """Return our new entry with what the user added to the old one: members of their own, and environment variables."""
+    """Return our new entry with the members and environment variables that the user added to the old one."""
     if not isinstance(old, dict):
         return new
     stdio, http, variables = client.stdio, client.http, client.variables

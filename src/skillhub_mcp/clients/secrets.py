@@ -18,7 +18,7 @@ _VALUES = re.compile(
 )
 
 _REFERENCE = re.compile(r"\$\w|\$?\{")
-# A member of JSON or TOML: what leads to its value, its name, the value, and the closing quote.
+# A member of JSON or TOML: the text before its value, its name, the value, and the closing quote.
 _MEMBER = re.compile(r'("?(?<![\w-])([\w-]+)"?\s*[:=]\s*")((?:[^"\\\r\n]|\\.)*)(")')
 
 
@@ -30,7 +30,7 @@ def looks_secret(name: str, value: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """Return a text to show, with what looks like a secret in it replaced."""
+    """Return a text for display, with `***` for values that look like secrets."""
 
     def hidden(found: re.Match[str]) -> str:
         begin, name, value, end = found.groups()
