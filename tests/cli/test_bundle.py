@@ -16,7 +16,7 @@ def test_the_command_writes_the_bundle_and_says_where(skillhub: Skillhub, tmp_pa
     done = skillhub("bundle", tmp_path)
     written = tmp_path / f"skillhub-{version()}.mcpb"
     assert (done.code, done.out) == (0, f"{written}\n")
-    assert "Install Extension" in done.err
+    assert "Install Extension.\nIts first start" in done.err
     again = skillhub("bundle", tmp_path / "other.mcpb", "--json").json
     assert again["sha256"] == hashlib.sha256(written.read_bytes()).hexdigest()
     assert (again["file"], again["version"]) == (str(tmp_path / "other.mcpb"), version())

@@ -13,8 +13,8 @@ from skillhub_mcp.clients.bundle import SUFFIX, make_bundle
 from skillhub_mcp.errors import InvalidArgument
 
 _NEXT = (
-    "In Claude Desktop: Settings, Extensions, Advanced settings, Install Extension.\n"
-    "Its first start fetches the libraries that SkillHub needs, about 170 MB."
+    "In Claude Desktop: Settings, Extensions, Advanced settings, Install Extension.",
+    "Its first start fetches the libraries that SkillHub needs, about 170 MB.",
 )
 
 
@@ -40,5 +40,5 @@ def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
         print_json(report | {"bytes": len(bundle.content), "sha256": sha256})
     else:
         print_text(path)
-        print_note(_NEXT)
+        print_note(*_NEXT)
     return EXIT_OK
