@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tempfile
@@ -118,21 +119,9 @@ def own_file(name: str) -> Path:
     return path
 
 
-def own_rules(path: str | Path) -> dict[str, str]:
-    """Use the file at `path` as the user's rules; returns no variables."""
-    return _linked("permissions.json", path)
-
-
-def own_choices(path: str | Path) -> dict[str, str]:
-    """Use the file at `path` as the user's choices; returns no variables."""
-    return _linked("choices.json", path)
-
-
-def _linked(name: str, path: str | Path) -> dict[str, str]:
-    link = own_file(name)
-    link.unlink(missing_ok=True)
-    link.symlink_to(path)
-    return {}
+def own_rules(**permissions: object) -> None:
+    """Write the user's rules: lists such as `deny`, and `others`."""
+    own_file("permissions.json").write_text(json.dumps({"permissions": permissions}), encoding="utf-8")
 
 
 @pytest.fixture
@@ -167,6 +156,14 @@ def hub_environment(tmp_path: Path, skills_dir: Path) -> dict[str, str]:
         # Processes of a test use the same package as the test.
         **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     }
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty project, by its canonical path."""
+    root = tmp_path.resolve() / "repo"
+    (root / ".git").mkdir(parents=True)
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -77,16 +77,6 @@ def test_an_unknown_home_never_expands_into_the_working_directory(
         assert not os.path.exists(expand_home(path))
 
 
-def test_a_directory_of_an_unknown_user_is_not_searched(
-    hub_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evil = tmp_path / "~nobody-here" / "evil"
-    evil.mkdir(parents=True)
-    (evil / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
-    environment = hub_environment | {"SKILLS_DIR": "~nobody-here"}
-    assert "Evil." not in run(["list"], environment=environment, cwd=tmp_path).stdout
-
-
 @pytest.mark.slow
 def test_variables_for_other_fastmcp_servers_have_no_effect(
     hub_environment: dict[str, str], write_skill: SkillWriter

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import mcp
-import mcp_types
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.library.sources.repositories import Entry, Executable, Repository, skill_text
+from tests.server.connections import Caller, caller
+from tests.server.sessions import http_server
 
 pytestmark = pytest.mark.slow
 
@@ -81,65 +80,23 @@ def can_confine() -> bool:
     return subprocess.run([bwrap, "--unshare-all", "--ro-bind", "/", "/", "true"], check=False).returncode == 0
 
 
+async def finds(agent: Caller, query: str) -> list[str]:
+    return [hit["name"] for hit in (await agent.call("search_skills", query=query)).json["skills"]]
+
+
+async def finds_first(agent: Caller, name: str, query: str) -> None:
+    """Search until `name` is the first hit: a search may be answered from before the last change."""
+    with anyio.fail_after(30):
+        while (await finds(agent, query))[:1] != [name]:
+            pass
+
+
 @contextmanager
 def serving(user: User, *options: str, **variables: str) -> Iterator[str]:
     """A server process over HTTP; yields the address of its endpoint."""
-    server = subprocess.Popen(
-        [PROGRAMS / "skillhub-mcp", "--transport", "http", "--port", "0", *options],
-        cwd=user.home,
-        env={**user.environment, **variables},
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    assert server.stderr is not None
-    try:
-        said = []
-        for line in server.stderr:
-            said.append(line)
-            if found := re.search(r"(http://127\.0\.0\.1:\d+/mcp)", line):
-                yield found[1]
-                break
-        else:
-            raise AssertionError("".join(said))
-    finally:
-        server.terminate()
-        server.communicate(timeout=60)
-
-
-class Agent:
-    """A client of the server, which may have to pass on a session handle."""
-
-    def __init__(self, client: mcp.Client) -> None:
-        self._client = client
-
-    async def tools(self) -> list[str]:
-        return [tool.name for tool in (await self._client.list_tools()).tools]
-
-    async def calls(self, tool: str, **arguments: Any) -> Any:
-        result = await self._client.call_tool(tool, arguments)
-        assert isinstance(result, mcp_types.CallToolResult)
-        (block,) = result.content
-        assert isinstance(block, mcp_types.TextContent)
-        assert not result.is_error, block.text
-        return json.loads(block.text)
-
-    async def is_refused(self, tool: str, **arguments: Any) -> str:
-        """Call a tool that fails, and return the code of its error."""
-        result = await self._client.call_tool(tool, arguments)
-        assert isinstance(result, mcp_types.CallToolResult)
-        assert result.is_error
-        assert isinstance(result.content[0], mcp_types.TextContent)
-        return result.content[0].text.partition(":")[0]
-
-    async def finds(self, query: str) -> list[str]:
-        return [hit["name"] for hit in (await self.calls("search_skills", query=query))["skills"]]
-
-    async def finds_first(self, name: str, query: str) -> None:
-        """Search until `name` is the first hit: a search may be answered from before the last change."""
-        with anyio.fail_after(30):
-            while (await self.finds(query))[:1] != [name]:
-                pass
+    environment, program = {**user.environment, **variables}, os.fspath(PROGRAMS / "skillhub-mcp")
+    with http_server(environment, *options, command=(program,), cwd=user.home) as url:
+        yield f"{url}/mcp"
 
 
 def target_of(user: User) -> Any:
@@ -189,65 +146,64 @@ def test_the_golden_journey(transport: str, mode: str, tmp_path: Path) -> None:
 async def used(
     user: User, source: Repository, commit: dict[str, Entry], *, transport: str, mode: str, copy: Path
 ) -> None:
-    async with mcp.Client(target_of(user), mode=mode) as client:
-        agent = Agent(client)
-        assert {"search_skills", "load_skill", "read_skill_file"} <= set(await agent.tools())
-        assert await agent.finds(TASK) == []
+    async with caller(target_of(user), mode) as agent:
+        tools = {tool.name for tool in await agent.look()}
+        assert {"search_skills", "load_skill", "read_skill_file"} <= tools
+        assert await finds(agent, TASK) == []
 
         # Add: the running server finds it.
         user.types("add", source.url, "--skill", "*", "--yes")
         assert {skill["name"] for skill in user.reads("list")["skills"]} == {"walrus-care", "invoice"}
-        await agent.finds_first("walrus-care", TASK)
+        await finds_first(agent, "walrus-care", TASK)
         assert user.reads("search", TASK)["skills"][0]["name"] == "walrus-care"
 
         # Load and read.
-        loaded = await agent.calls("load_skill", skill_name="walrus-care")
+        loaded = (await agent.call("load_skill", skill_name="walrus-care")).json
         assert "Give it clams." in loaded["instructions"]
         assert ("path" in loaded) == (transport == "stdio")
-        file = await agent.calls("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")
+        file = (await agent.call("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")).json
         assert file["content"] == "Clams twice a day.\n"
         outside = {"skill_name": "walrus-care", "file_path": "../invoice/SKILL.md"}
-        assert await agent.is_refused("read_skill_file", **outside) == "PATH_NOT_ALLOWED"
-        assert await agent.is_refused("load_skill", skill_name="walrus") == "SKILL_NOT_FOUND"
+        assert (await agent.call("read_skill_file", **outside)).code == "PATH_NOT_ALLOWED"
+        assert (await agent.call("load_skill", skill_name="walrus")).code == "SKILL_NOT_FOUND"
 
         # Run.
         command = {"skill_name": "walrus-care", "command": "python", "args": ["scripts/weigh.py", "900"]}
-        ran = await agent.calls("run_skill_command", **command)
+        ran = (await agent.call("run_skill_command", **command)).json
         assert (ran["stdout"], ran["exit_code"], ran["timeout"]) == ("weighs 900\n", 0, False)
 
         # Update: the running server serves the new text.
         text = skill_text("walrus-care", "Feed a walrus.", body="Give it mussels.")
         source.commit({**commit, "skills/walrus-care/SKILL.md": text})
         user.types("update", "--yes")
-        assert "Give it mussels." in (await agent.calls("load_skill", skill_name="walrus-care"))["instructions"]
+        assert "Give it mussels." in (await agent.call("load_skill", skill_name="walrus-care")).json["instructions"]
         user.types("verify")
 
         # Control what agents get.
         user.types("disable", "invoice")
-        assert await agent.is_refused("load_skill", skill_name="invoice") == "SKILL_DISABLED"
+        assert (await agent.call("load_skill", skill_name="invoice")).code == "SKILL_DISABLED"
         user.types("enable", "invoice")
-        assert "Number it." in (await agent.calls("load_skill", skill_name="invoice"))["instructions"]
+        assert "Number it." in (await agent.call("load_skill", skill_name="invoice")).json["instructions"]
 
         # Publish, and serve as a replica.
         user.types("publish", os.fspath(copy))
         replica = User(user.home.parent / "replica")
         replica.home.mkdir()
         with serving(replica, "--read-only", DB_PATH=os.fspath(copy)) as url:
-            async with mcp.Client(url, mode=mode) as other:
-                reader = Agent(other)
-                await reader.finds_first("walrus-care", TASK)
-                assert await reader.finds(TASK) == await agent.finds(TASK)
-                again = await reader.calls("load_skill", skill_name="walrus-care")
+            async with caller(url, mode) as reader:
+                await finds_first(reader, "walrus-care", TASK)
+                assert await finds(reader, TASK) == await finds(agent, TASK)
+                again = (await reader.call("load_skill", skill_name="walrus-care")).json
                 assert "Give it mussels." in again["instructions"]
-                copied = await reader.calls("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")
-                assert copied["content"] == "Clams twice a day.\n"
+                copied = await reader.call("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")
+                assert copied.json["content"] == "Clams twice a day.\n"
 
         # Remove, and change one's mind.
         user.types("remove", "walrus-care")
-        assert await agent.is_refused("load_skill", skill_name="walrus-care") == "SKILL_NOT_FOUND"
-        assert "walrus-care" not in await agent.finds(TASK)
+        assert (await agent.call("load_skill", skill_name="walrus-care")).code == "SKILL_NOT_FOUND"
+        assert "walrus-care" not in await finds(agent, TASK)
         user.types("remove", "--undo", "walrus-care")
-        assert "Give it mussels." in (await agent.calls("load_skill", skill_name="walrus-care"))["instructions"]
+        assert "Give it mussels." in (await agent.call("load_skill", skill_name="walrus-care")).json["instructions"]
 
     user.types("disconnect", "cursor", "--yes")
     assert (user.home / ".cursor" / "mcp.json").read_text(encoding="utf-8") == OTHER_SERVER

@@ -25,9 +25,7 @@ GIVEN = {"file_path": "a.md", "command": "python3", "saved_state": {}}
 
 
 @pytest.fixture
-def environment(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> dict[str, str]:
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
+def environment(hub_environment: dict[str, str], write_skill: SkillWriter, project: Path) -> dict[str, str]:
     write_skill("one", root=project / ".agents" / "skills", files={"a.md": "x"})
     own = {"SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project", "SKILLHUB_TOOLS": "all"}
     return {**hub_environment, **own, "SKILLHUB_ENABLE_RUN": "1"}

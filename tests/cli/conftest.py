@@ -136,9 +136,7 @@ def _as_a_process(started_in: dict[str, str], first: Callable[[], None] | None =
 
 
 @pytest.fixture
-def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
-    """Return a repository with one skill, `repo-review`, in `.agents/skills`."""
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    write_skill("repo-review", "Review PRs.", root=root / ".agents" / "skills")
-    return root
+def project(project: Path, write_skill: SkillWriter) -> Path:
+    """Return a project with one skill, `repo-review`, in `.agents/skills`."""
+    write_skill("repo-review", "Review PRs.", root=project / ".agents" / "skills")
+    return project

@@ -183,15 +183,13 @@ def test_a_denied_skill_is_not_loaded_by_call_by_name_or_by_path(
 
 @pytest.mark.acceptance("S0-67")
 @pytest.mark.parametrize("name", ["Repo-Review", "internal-*", "a--b"])
-def test_an_inexact_skill_name_is_refused_in_a_file(skillhub: Skillhub, two: None, tmp_path: Path, name: str) -> None:
+def test_an_inexact_skill_name_is_refused_in_a_file(skillhub: Skillhub, two: None, name: str) -> None:
     done = skillhub("deny", name)
     assert done.code == (0 if "*" in name else 2)
     assert ("is not a name in lower-case kebab-case" in done.err) is (done.code == 2)
-    file = tmp_path / "rules.json"
-    rule = {"tool": "skill_load", "skill_name": name}
-    file.write_text(json.dumps({"permissions": {"allow": [{"tool": "skill_load"}], "deny": [rule]}}), "utf-8")
+    own_rules(allow=[{"tool": "skill_load"}], deny=[{"tool": "skill_load", "skill_name": name}])
     for arguments in (["show", "alpha"], ["allow"], ["allow", "beta"]):
-        done = skillhub(*arguments, **own_rules(file))
+        done = skillhub(*arguments)
         assert done.code == 1
         assert "permissions.deny[0]: skill_name must be one exact name" in done.err
 

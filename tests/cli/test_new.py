@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub, Terminal
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter, own_file
 
 from skillhub_mcp.authoring.files import examples
 
@@ -157,9 +157,9 @@ def test_an_example_is_copied_with_its_files(skillhub: Skillhub, skills_dir: Pat
     assert skillhub("validate", skills_dir, "--fail-on", "note").code == 0
 
 
-def test_a_failed_look_up_is_reported_after_writing(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.json").write_text("broken")
-    done = skillhub("new", "one", **own_rules(tmp_path / "rules.json"))
+def test_a_failed_look_up_is_reported_after_writing(skillhub: Skillhub, skills_dir: Path) -> None:
+    own_file("permissions.json").write_text("broken")
+    done = skillhub("new", "one")
     assert done.code == 0
     assert str(skills_dir / "one" / "SKILL.md") in done.out
     assert "found     not known: " in done.out

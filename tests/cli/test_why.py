@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter, own_choices, own_file, own_rules
+from tests.conftest import SkillWriter, own_file, own_rules
 
 
 def test_a_served_skill_names_its_place_and_what_it_shadows(
@@ -38,21 +38,12 @@ def test_aliases_sources_and_paths_find_the_skill(
         assert (account["verdict"], account["directory"]) == ("served", str(chat)), asked
 
 
-def test_each_reason_against_serving_names_its_file_and_line(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_each_reason_against_serving_names_its_file_and_line(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf")
     people = write_skill("people", extra="disable-model-invocation: true")
     silent = write_skill("silent", frontmatter="name: silent\ndescription:")
-    rules, choices = tmp_path / "rules.json", tmp_path / "choices.json"
-    rules.write_text(
-        '{"permissions": {\n  "allow": [],\n  "deny": [\n    {"tool": "run_skill_command"},\n'
-        '    {"tool": "load_skill",\n     "skill_name": "pdf"}\n  ]\n}}\n',
-        encoding="utf-8",
-    )
-    choices.write_text(
-        '{"format": 1, "projects": {},\n\n "user": {\n  "other": false,\n  "pdf": false}}', encoding="utf-8"
-    )
+    ruled, chosen = own_file("permissions.json"), own_file("choices.json")
+    choices = '{"format": 1, "projects": {},\n\n "user": {\n  "other": false,\n  "pdf": false}}'
 
     def reported(name: str, **settings: str) -> tuple[str, list[tuple[str, int | None]], str]:
         done = skillhub("why", name, "--json", **settings)
@@ -63,15 +54,14 @@ def test_each_reason_against_serving_names_its_file_and_line(
             assert not line or f"  {path}:{line}: " in text
         return account["verdict"], places, text
 
-    own_rules(rules)
-    own_choices(choices)
-    chosen, ruled = own_file("choices.json"), own_file("permissions.json")
+    own_rules(deny=[{"tool": "run_skill_command"}, {"tool": "load_skill", "skill_name": "pdf"}])
+    chosen.write_text(choices, encoding="utf-8")
     both = reported("pdf")
     assert both[:2] == ("switched off", [(str(chosen), None), (str(ruled), None)])
     chosen.unlink()
     assert reported("pdf")[:2] == ("denied by a rule", [(str(ruled), None)])
     ruled.unlink()
-    own_choices(choices)
+    chosen.write_text(choices, encoding="utf-8")
     off = reported("pdf")
     assert off[:2] == ("switched off", [(str(chosen), None)])
     assert "skillhub enable pdf" in off[2]
@@ -86,11 +76,10 @@ def test_each_reason_against_serving_names_its_file_and_line(
     assert reported("people")[:2] == ("for people only", [(f"{people}/SKILL.md", None)])
 
 
-def test_required_consent_is_explained(skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
+def test_required_consent_is_explained(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf")
-    rules = tmp_path / "rules.json"
-    rules.write_text('{"permissions": {"allow": [{"tool": "load_skill", "skill_name": "csv"}]}}', encoding="utf-8")
-    done = skillhub("why", "pdf", **own_rules(rules))
+    own_rules(allow=[{"tool": "load_skill", "skill_name": "csv"}])
+    done = skillhub("why", "pdf")
     assert done.out.startswith("pdf is served")
     assert "an agent has to ask its user first; skillhub allow pdf" in done.out
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import installs
 from tests.conformance.conftest import FULL
-from tests.conformance.inspector import inspect, over_http, over_stdio
 from tests.conformance.library import COUNT, FIRST, FIRST_BODY, FIRST_SKILL
 from tests.server.sessions import COMMAND
 
@@ -19,25 +19,42 @@ pytestmark = pytest.mark.conformance
 URI = f"skill://hub/{FIRST}/SKILL.md"
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("inspector")
-
+# Each protocol version over each transport at least once.
+WAYS = [("http", "modern"), ("http", "legacy"), ("stdio", "modern"), ("stdio", "legacy")]
+one_each = pytest.mark.parametrize(("transport", "mode"), [WAYS[0], WAYS[3]])
 
 Call = Callable[..., str]
 
-# Each protocol version over each transport at least once.
-HTTP, STDIO = "http", "stdio"
-WAYS = [(HTTP, "modern"), (HTTP, "legacy"), (STDIO, "modern"), (STDIO, "legacy")]
-one_each = pytest.mark.parametrize(("transport", "mode"), [WAYS[0], WAYS[3]])
-
 
 @pytest.fixture
-def call(transport: str, mode: str, home: Path, library: Mapping[str, str], address: Callable[[str], str]) -> Call:
-    """The Inspector, to call one method of the server."""
-    http = transport == HTTP
-    target = over_http(address("full")) if http else over_stdio(home, COMMAND, {**library, **FULL})
-    return functools.partial(inspect, home, target, mode)
+def call(transport: str, mode: str, tmp_path: Path, library: Mapping[str, str], address: Callable[[str], str]) -> Call:
+    """The Inspector's command line, to call one method of the server: it prints lines of JSON.
+
+    Skips the test if the Inspector cannot be installed.
+    """
+    modules = installs.npm_packages(Path(__file__).with_name("package.json"))
+    program = modules / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
+    target = ["--server-url", address("full"), "--transport", "http"]
+    if transport == "stdio":
+        servers = tmp_path / "servers.json"
+        server = {"command": COMMAND[0], "args": COMMAND[1:], "env": {**library, **FULL}}
+        servers.write_text(json.dumps({"mcpServers": {"skillhub": server}}), encoding="utf-8")
+        target = ["--config", str(servers), "--server", "skillhub"]
+    command = [str(installs.node()), str(program), "--cli", *target, "--protocol-era", mode, "--format", "json"]
+
+    def inspect(method: str, *arguments: str) -> str:
+        done = subprocess.run(
+            [*command, "--method", method, *arguments],
+            env={"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "memory"},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        return done.stdout
+
+    return inspect
 
 
 def result(printed: str) -> Any:

@@ -16,14 +16,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import AnyUrl
 from tests.properties.test_frontmatter import PIECES, TEXT
+from tests.search.builders import make_skill
 from tests.strict_skill import StrictSkill
 
 from skillhub_mcp.publishing.normalization import PublishedDocument, Withheld, is_text, published_document
 from skillhub_mcp.publishing.uris import build_uri, parse_uri, skill_paths
 from skillhub_mcp.skills.discovery import Ignored
 from skillhub_mcp.skills.frontmatter import parse
-from skillhub_mcp.skills.model import FileStamp, Skill
-from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source
 from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 
@@ -205,11 +205,7 @@ def skills_of(tree: list[tuple[int, bool, str, str]]) -> list[Skill]:
         place = f"/elsewhere/{directory}" if linked else f"{ROOTS[root].path}/{directory}"
         if any(f"{one}/".startswith(f"{place}/") or f"{place}/".startswith(f"{one}/") for one in placed):
             continue
-        content = f"---\nname: {name}\ndescription: d\n---\n".encode()
-        stamp, above = FileStamp(1, 1, "", 1), ROOTS[root].path
-        read = parse_skill(content, directory=place, root=above, directory_name=directory, stamp=stamp).skill
-        assert read is not None
-        placed[place] = read
+        placed[place] = make_skill(name, directory=place, root=ROOTS[root].path)
     return list(placed.values())
 
 

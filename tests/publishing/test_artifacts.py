@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import sys
 import time
@@ -93,11 +92,8 @@ def test_any_changed_file_changes_the_digest_of_an_artifact(
 
 
 def with_rule(environment: dict[str, str], effect: str, tool: str) -> dict[str, str]:
-    rules = {effect: [{"tool": tool, "skill_name": "two"}], "others": "allow"}
-    file = Path(environment["SKILLS_DIR"]).parent / "permissions.json"
-    file.write_text(json.dumps({"permissions": rules}), encoding="utf-8")
-    file.chmod(0o600)
-    return environment | {**own_rules(file)}
+    own_rules(**{effect: [{"tool": tool, "skill_name": "two"}]}, others="allow")
+    return environment
 
 
 def with_a_lock(environment: dict[str, str]) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
@@ -49,9 +48,8 @@ def is_unknown(publisher: Publisher, uri: str) -> None:
 
 
 def permissions(environment: Environment, **lists: list[dict[str, str]]) -> Environment:
-    path = Path(environment["HOME"]) / "rules.json"
-    path.write_text(json.dumps({"permissions": lists}), encoding="utf-8")
-    return {**environment, **own_rules(path)}
+    own_rules(**lists)
+    return environment
 
 
 # Listing

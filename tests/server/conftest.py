@@ -1,4 +1,4 @@
-"""Async tests, a project, and a client by each way."""
+"""Async tests, a server that trusts its project, and a client by each way."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from tests.server.connections import RUN, Caller, reached
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """An empty project."""
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    return root
 
 
 @pytest.fixture

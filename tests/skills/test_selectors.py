@@ -5,27 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.search.builders import make_skill
 
 from skillhub_mcp.policy.visibility import Visibility
-from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.selectors import is_rule_selector, selects, terms_of
 
-SKILL = Skill(
-    name="pdf-forms",
-    description="d",
-    directory="/r/pdf-forms",
-    root="/r",
-    category="office",
-    tags=("pdf", "forms"),
-    always_apply=False,
-    allowed_tools=(),
-    license=None,
-    compatibility=None,
-    metadata={},
-    diagnostics=(),
-    stamp=FileStamp(0, 0, "", 0),
-    source="user",
-)
+SKILL = replace(make_skill("pdf-forms", "d", category="office", tags=("pdf", "forms")), source="user")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 import mcp_types
@@ -72,10 +71,8 @@ def test_a_reranking_model_sees_values() -> None:
     assert [one for text in values(reported) for one in wrong_in_a_value(text)] == []
 
 
-def test_a_consent_question_has_only_lines_of_the_hub(hostile: dict[str, str], tmp_path: Path) -> None:
-    rules = tmp_path / "rules.json"
-    asked = {"permissions": {"confirm": [{"tool": "skill_load"}]}, "others": "confirm"}
-    rules.write_text(json.dumps(asked), encoding="utf-8")
+def test_a_consent_question_has_only_lines_of_the_hub(hostile: dict[str, str]) -> None:
+    own_rules(confirm=[{"tool": "skill_load"}])
     questions: list[str] = []
 
     async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
@@ -83,8 +80,7 @@ def test_a_consent_question_has_only_lines_of_the_hub(hostile: dict[str, str], t
         return mcp_types.ElicitResult(action="decline")
 
     async def go() -> None:
-        environment = {**hostile, **own_rules(rules)}
-        async with reached(WAYS[0], environment, elicitation_callback=person) as hub:
+        async with reached(WAYS[0], hostile, elicitation_callback=person) as hub:
             every = await hub.call("search_skills", query="", limit=100)
             for one in every.json["skills"][::8]:
                 await hub.call("load_skill", skill_name=one["name"])

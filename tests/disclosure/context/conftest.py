@@ -1,4 +1,4 @@
-"""A project, a home directory, and the agent-context tools' catalogues of both."""
+"""A home directory, and the agent-context tools' catalogues of it and a project."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.roots import SkillRoot
 
 Add = Callable[..., Path]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    directory = tmp_path / "repo"
-    (directory / ".git").mkdir(parents=True)
-    return directory
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter, own_file
 from tests.server.bearers import add_token
 from tests.server.connections import listening
 
@@ -104,12 +104,11 @@ def test_the_audit_records_who_installed_what(environment: dict[str, str], tmp_p
     ]
 
 
-def test_unreadable_rules_block_every_skill_and_are_reported(environment: dict[str, str], tmp_path: Path) -> None:
-    rules = tmp_path / "rules.json"
+def test_unreadable_rules_block_every_skill_and_are_reported(environment: dict[str, str]) -> None:
+    rules = own_file("permissions.json")
     rules.write_text("{")
-    rules.chmod(0o600)
-    with listening({**environment, **own_rules(rules)}) as url:
+    with listening(environment) as url:
         for path in (INDEX, f"{TOP}/pdf.zip"):
             answer = ask(url, path)
             assert (answer.status_code, answer.json()["error"]) == (503, "policy_unreadable")
-            assert str(tmp_path) not in answer.text
+            assert str(rules.parent) not in answer.text

@@ -157,13 +157,12 @@ async def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str
 
 
 async def test_calls_refused_early_are_audited_too(environment: dict[str, str], audit: Path, tmp_path: Path) -> None:
-    rules, hooks = tmp_path / "rules.json", tmp_path / "hooks.json"
-    rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "run_skill_command"}]}}), encoding="utf-8")
+    own_rules(deny=[{"tool": "run_skill_command"}])
+    hooks = tmp_path / "hooks.json"
     blocking = {"matcher": "read_skill_file", "hooks": [{"type": "command", "command": "exit 1"}]}
     hooks.write_text(json.dumps({"hooks": {"PreToolUse": [blocking]}}), encoding="utf-8")
-    chosen = {**environment, **own_rules(rules), "SKILLHUB_HOOKS": str(hooks)}
 
-    async with in_process(chosen) as client:
+    async with in_process({**environment, "SKILLHUB_HOOKS": str(hooks)}) as client:
         await call(client, "run_skill_command", skill_name="pdf", command="python", args=[ARGUMENT])
         await call(client, "read_skill_file", skill_name="pdf", file_path="a.md")
         await call(client, "load_skill", skill_name="pdf", part="first")

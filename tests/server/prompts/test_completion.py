@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import mcp_types
@@ -26,17 +24,14 @@ async def completed(hub: Caller, typed: str, *, prompt: str = BY_NAME, argument:
 
 @two_ways
 async def test_only_available_skill_names_are_completed(
-    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     for name in ("pdf", "read-pdf", "pdf-denied", "pdf-off", "pdf-filtered"):
         write_skill(name)
     write_skill("for-models", extra="user-invocable: false")
-    rules = tmp_path / "permissions.json"
-    denied = [{"tool": "load_skill", "skill_name": "pdf-denied"}]
-    rules.write_text(json.dumps({"permissions": {"deny": denied}}), encoding="utf-8")
+    own_rules(deny=[{"tool": "load_skill", "skill_name": "pdf-denied"}])
     environment = {
         **hub_environment,
-        **own_rules(rules),
         "SKILLHUB_ENABLED_SKILLS": "pdf,read-pdf,pdf-denied,pdf-off,for-models",
         "SKILLHUB_TOOLS": "core,skill",
     }
