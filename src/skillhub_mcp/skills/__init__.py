@@ -6,7 +6,7 @@ discovery         finding SKILL.md files below the roots
 files/            reading and listing a skill's files
 frontmatter       SKILL.md bytes to frontmatter, body and diagnostics
 loader            a skill's SKILL.md in full, and `SkillLoader` for Python programs
-model             the values: skill, document, file stamp
+model             the values: skill, file stamp, problem
 name_resolution   which skill a name refers to, for one caller
 names             comparison of names, the specification's form, safe aliases, similar names
 parser            frontmatter to a `Skill`
@@ -17,6 +17,6 @@ repairs           the known keys of a frontmatter, and repairs of one that YAML 
 roots             the directories to search, in order of precedence, with their sources
 rules             the table of rules for a SKILL.md
 scanner           one scan: walk the roots, read changed files
-snapshot          the skills at one moment, which of two gets a name, and the problems of a scan
+snapshot          the skills at one moment, and which of two gets a name
 selectors         what rules and filters may name: a skill, a glob, or a group
 """
