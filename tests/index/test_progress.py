@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.index.progress import IndexProgress, ProgressStep
+from skillhub_mcp.index.progress import IndexProgress
 
 
 def test_each_step_is_reported_to_every_listener_and_to_the_callback() -> None:
     reported: list[tuple[str, int, int]] = []
-    notified: list[ProgressStep | None] = []
+    notified: list[tuple[str, int, int] | None] = []
     progress = IndexProgress(lambda *step: reported.append(step))
     progress.report("embedding", 0, 2)
     with progress.listen(lambda: notified.append(progress.latest)):
@@ -19,7 +19,7 @@ def test_each_step_is_reported_to_every_listener_and_to_the_callback() -> None:
         progress.finish()
     progress.report("indexing", 0, 1)
     assert reported == [("embedding", 0, 2), ("indexing", 1, 2), ("indexing", 2, 2), ("indexing", 0, 1)]
-    assert notified == [ProgressStep("indexing", 1, 2), ProgressStep("indexing", 2, 2), None, None]
+    assert notified == [("indexing", 1, 2), ("indexing", 2, 2), None, None]
 
 
 def test_a_listener_is_removed_when_its_block_fails() -> None:

@@ -17,7 +17,6 @@ from skillhub_mcp.skills.names import near_names
 from skillhub_mcp.skills.roots import is_at_or_below
 
 _OPTION = "--forget"
-_NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[
                 len(stamps),
                 sum(stamp.size for stamp in stamps),
                 0 if state.embedder == NO_EMBEDDING else max(0, len(stamps) - own.unembedded),
-                max((stamp.read_at_ns for stamp in stamps), default=0) / _NANOSECONDS,
+                max((stamp.read_at_ns for stamp in stamps), default=0) / 1e9,
                 used=path in used,
                 there=_is_there(path),
             )

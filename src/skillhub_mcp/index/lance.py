@@ -25,7 +25,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 IN_MEMORY = "memory://"
-LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 PATHS_PER_STATEMENT = 500
 
 # Of indexes and of metadata. LanceDB's own limits are seven gigabytes.
@@ -70,7 +69,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the loop of this process and return its result. Raises IndexDamaged."""
     try:
         return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
-    except LANCE_FAILURES as error:
+    except (RuntimeError, OSError, ValueError) as error:
         raise damaged(error) from error
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 ProgressCallback = Callable[[str, int, int], None]
 
@@ -13,33 +12,25 @@ def no_progress(step: str, done: int, total: int) -> None:
     """Ignore the progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressStep:
-    """The current step of indexing, and how many of how many skills it has processed."""
-
-    name: str
-    done: int
-    total: int
-
-
 class IndexProgress:
     """The current step of one hub's indexing, reported to `progress` and to listeners. Safe to use from threads."""
 
     def __init__(self, progress: ProgressCallback = no_progress) -> None:
         self._progress = progress
         self._listeners: tuple[Callable[[], None], ...] = ()
-        self.latest: ProgressStep | None = None
+        # The name of the current step, and how many of how many skills it has processed.
+        self.latest: tuple[str, int, int] | None = None
 
     def report(self, step: str, done: int, total: int) -> None:
         """Report the progress of a step."""
         self._progress(step, done, total)
-        self._show(ProgressStep(step, done, total))
+        self._show((step, done, total))
 
     def finish(self) -> None:
         """Report that no step is running any more."""
         self._show(None)
 
-    def _show(self, step: ProgressStep | None) -> None:
+    def _show(self, step: tuple[str, int, int] | None) -> None:
         self.latest = step
         for listener in self._listeners:
             listener()

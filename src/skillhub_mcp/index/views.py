@@ -118,8 +118,8 @@ class ViewSource(ABC):
 
     def _not_built_yet(self) -> IndexUnavailable:
         """Return the error of a caller that has waited too long for the first index."""
-        step = self.progress.latest
-        how_far = f" ({step.name}, {step.done:,} of {step.total:,})" if step is not None and step.total else ""
+        name, done, total = self.progress.latest or ("", 0, 0)
+        how_far = f" ({name}, {done:,} of {total:,})" if total else ""
         return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")
 
     def _announce(self, skills: Sequence[Skill], before: Sequence[Skill] | None) -> None:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
@@ -403,11 +403,10 @@ class IndexWriter:
             return Embedded()
         table = self.open_table(state)
         labels = [root.label for root in state.among(roots).values()]
-        skills = _skills(state, table.without_vector(is_in("root", labels)))
-        may_send = self._sendable()
-        withheld = tuple(skill for skill in skills.values() if not may_send(skill))
-        self._kept_back = state.published.version, withheld
+        rows, may_send = state.rows, self._sendable()
+        skills = {key: rows[key] for key in table.without_vector(is_in("root", labels)) if key in rows}
         texts = {key: skill.searchable_text for key, skill in skills.items() if may_send(skill)}
+        self._kept_back = state.published.version, tuple(skill for key, skill in skills.items() if key not in texts)
         failure = embedder.embed(texts, publish, seconds=seconds, dimension=table.dimension)
         return Embedded(sum(added), failure)
 
@@ -417,10 +416,11 @@ class IndexWriter:
             state = self.state()
             if state is None:
                 return 0
-            texts = {key: skill.searchable_text for key, skill in _skills(state, vectors).items()}
-            added = {key: vector for key, (text, vector) in vectors.items() if texts.get(key) == text}
+            rows = state.rows
+            current = {key: one for key, one in vectors.items() if key in rows and rows[key].searchable_text == one[0]}
+            added = {key: vector for key, (_, vector) in current.items()}
             if added:
-                hashes = {key: text_hash(texts[key]) for key in added}
+                hashes = {key: text_hash(text) for key, (text, _) in current.items()}
                 version = self.store(state.table).add_vectors(state.published.version, added, hashes)
                 self._save(state.with_version(version.version, _with_unembedded(state.roots, version)), state)
         return len(added)
@@ -481,9 +481,3 @@ def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> d
     """Return the roots with the numbers of their rows that have no vector."""
     labels = [label_of(key) for key in version.without_vector("true")]
     return {path: replace(root, unembedded=labels.count(root.label)) for path, root in roots.items()}
-
-
-def _skills(state: IndexState, keys: Iterable[str]) -> dict[str, Skill]:
-    """Return the skills of some keys that have a row."""
-    rows = state.rows
-    return {key: rows[key] for key in keys if key in rows}

@@ -59,10 +59,10 @@ class ProgressReporter:
 
         with steps.listen(notify):
             while True:
-                step = steps.latest
-                if step is not None and step.name in _STEPS:
-                    message = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
-                    await self.report(_STEPS[step.name] + step.done / max(step.total, 1), _ALL_STEPS, message)
+                name, done, total = steps.latest or ("", 0, 0)
+                if name in _STEPS:
+                    message = f"{name.capitalize()} the skills: {done:,} of {total:,}"
+                    await self.report(_STEPS[name] + done / max(total, 1), _ALL_STEPS, message)
                 await changed.wait()
                 changed.clear()
 
