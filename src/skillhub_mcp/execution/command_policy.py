@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from itertools import dropwhile
 from pathlib import Path
 
 from skillhub_mcp._util.safe_toml import BadToml, read_toml
@@ -69,9 +70,7 @@ def _python_arguments(command: str, args: Sequence[str]) -> Sequence[str] | None
         return args
     if command != "uv" or not args or args[0] != "run":
         return None
-    rest = list(args[1:])
-    while rest and rest[0] in _UV_FLAGS:
-        rest.pop(0)
+    rest = list(dropwhile(_UV_FLAGS.__contains__, args[1:]))
     if rest and rest[0] in _PYTHON_NAMES:
         return rest[1:]
     return rest if rest and rest[0].endswith(".py") else None
@@ -90,7 +89,7 @@ def absolute_path_entries(search_path: str) -> str:
 _HEAD_BYTES = 256 * 1024
 _BLOCK_CHARACTERS = 8 * 1024
 _OPENING = re.compile(r"^# /// script\n", re.MULTILINE)
-# A name and versions: an address or a path has one of the characters.
+# A name and versions, without the characters that an address or a path has.
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][^@/\\\x00-\x1f\x7f]*")
 _BLOCK = re.compile(r"((?:#(?: .*)?\n)*)# ///$", re.MULTILINE)
 
