@@ -109,6 +109,14 @@ def write_skill(skills_dir: Path) -> SkillWriter:
     return write
 
 
+def is_golden(name: str, text: str) -> None:
+    """Compare a text with a file in `golden`, which SKILLHUB_UPDATE_GOLDEN=1 rewrites."""
+    golden = Path(__file__).parent / "golden" / name
+    if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
 def own_file(name: str) -> Path:
     """Return the path of a file in the user's ~/.skillhub, which is created.
 

@@ -42,27 +42,35 @@ def found(hub: SkillHub) -> list[str]:
     return sorted(hit.skill.name for hit in hub.search("invoices").hits)
 
 
-def test_a_changed_file_withholds_the_skill_everywhere_until_it_is_restored(hub: SkillHub, skill: Path) -> None:
+def test_a_changed_file_withholds_the_skill_everywhere_until_it_is_restored(
+    hub: SkillHub, skill: Path, tmp_path: Path
+) -> None:
     assert found(hub) == ["other", "pdf"]
-    (skill / "run.py").write_text("print(2)\n")
-    assert found(hub) == ["other"]
-    snapshot, _ = hub.snapshot_and_policy()
-    (one,) = [each for each in snapshot.everything if each.name == "pdf"]
-    ways: list[Callable[[], object]] = [
+    (one,) = [each for each in hub.skills() if each.name == "pdf"]
+    refusals: list[Callable[[], object]] = [
         lambda: hub.load("pdf"),
         lambda: hub.read_file("pdf", "run.py"),
         lambda: hub.list_files("pdf"),
         lambda: hub.read_bytes(one, "run.py", max_bytes=1000),
     ]
-    for way in ways:
-        with pytest.raises(SkillChanged) as caught:
-            way()
-        assert caught.value.code == "SKILL_CHANGED"
-    assert hub.snapshot_and_policy()[1].availability(one) is Availability.CHANGED
-    assert [each.handle for each in hub.listed() if each.served] == ["other"]
-    (skill / "run.py").write_text("print(1)\n")
-    assert found(hub) == ["other", "pdf"]
-    assert hub.load("pdf").instructions
+    lists: list[Callable[[], object]] = [
+        lambda: found(hub),
+        lambda: [each.name for each in hub.skills()],
+        lambda: [each.skill.name for each in hub.listed() if each.served],
+        lambda: [each.name for each in hub.catalogue()],
+        lambda: [each.name for each in hub.resolve("$pdf and $other", cwd=str(tmp_path)).skills if each.enabled],
+    ]
+    for number, way in enumerate([*refusals, *lists]):
+        (skill / "run.py").write_text(f"print(2) # {number}\n")
+        if way in lists:
+            assert way() == ["other"]
+        else:
+            with pytest.raises(SkillChanged):
+                way()
+        assert hub.snapshot_and_policy()[1].availability(one) is Availability.CHANGED
+        (skill / "run.py").write_text("print(1)\n")
+        assert found(hub) == ["other", "pdf"]
+        assert hub.load("pdf").instructions
 
 
 def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill: Path) -> None:
@@ -78,21 +86,6 @@ def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill:
     assert "unchanged but for its line ends" in standing.sentence()
     (skill / "run.py").write_bytes(b"print(2)\r\n")
     assert found(hub) == ["other"]
-
-
-def test_lists_mentions_and_catalogues_omit_a_changed_skill(hub: SkillHub, skill: Path, tmp_path: Path) -> None:
-    assert found(hub) == ["other", "pdf"]
-    ways: list[Callable[[], object]] = [
-        lambda: [one.name for one in hub.skills()],
-        lambda: [one.skill.name for one in hub.listed() if one.served],
-        lambda: [one.name for one in hub.catalogue()],
-        lambda: [one.name for one in hub.resolve("$pdf and $other", cwd=str(tmp_path)).skills if one.enabled],
-    ]
-    for number, way in enumerate(ways):
-        (skill / "run.py").write_text("print(1)\n")
-        assert hub.load("pdf").instructions
-        (skill / "run.py").write_text(f"print(2) # {number}\n")
-        assert way() == ["other"]
 
 
 @pytest.mark.slow

@@ -7,30 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, is_golden
 from tests.hubs import hub_of
 from tests.library.sources.repositories import Repository, skill_text
 from tests.server.connections import caller, stdio
 from tests.server.skills_client import ask
-
-GOLDEN = Path(__file__).parent / "golden" / "contracts"
 
 
 def assert_golden(name: str, content: Any) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     text = re.sub(r'"\d{4}-\d\d-\d\dT[^"]*"', '"<TIME>"', text)
     text = re.sub(r"sha256:[0-9a-f]{64}|\b[0-9a-f]{64}\b", "<DIGEST>", text)
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    is_golden(f"contracts/{name}.json", text)
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
+from tests.conftest import is_golden
 
 from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.main import make_parser
@@ -32,10 +32,7 @@ COMMANDS = tuple(commands(make_parser()))
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_the_golden_one(skillhub: Skillhub, command: str) -> None:
     done = skillhub(*command.split(), "--help", COLUMNS="100")
-    golden = GOLDEN / f"{command.replace(' ', '-') or 'skillhub'}.txt"
-    if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
-        golden.write_text(done.out, encoding="utf-8")
-    assert done.out == golden.read_text(encoding="utf-8")
+    is_golden(f"cli/{command.replace(' ', '-') or 'skillhub'}.txt", done.out)
 
 
 def test_every_command_has_a_golden_help() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import is_golden
 from tests.seeds import seeds_example
 
 from skillhub_mcp.disclosure.catalogue import (
@@ -26,9 +26,6 @@ from skillhub_mcp.disclosure.catalogue import (
     render_descriptions,
 )
 from skillhub_mcp.sanitize import shortened, visible
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
-UPDATE = "SKILLHUB_UPDATE_GOLDEN"
 
 
 def entry(name: str, description: str = "Does it.", *, importance: int = 0, path: str | None = None) -> CatalogueEntry:
@@ -77,11 +74,7 @@ def test_every_format_matches_its_golden_file(name: str) -> None:
         entry("pdf", "PDFファイルを処理。\n\n  PDF読み込み、作成、マージ時に使用。"),
     ]
     text = fit(odd, Budget(), FORMATS[name]).text
-    golden = GOLDEN / f"{name}.txt"
-    if os.environ.get(UPDATE):
-        golden.parent.mkdir(parents=True, exist_ok=True)
-        golden.write_text(f"{text}\n", encoding="utf-8")
-    assert f"{text}\n" == golden.read_text(encoding="utf-8")
+    is_golden(f"catalogue/{name}.txt", f"{text}\n")
 
 
 @pytest.mark.acceptance("S0-44")

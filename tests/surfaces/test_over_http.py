@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 from starlette.routing import Mount, Route
-from tests.hubs import settings_from
+from tests.hubs import hub_of, settings_from
 from tests.server.connections import listening
 from tests.surfaces.findings import values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS
 
-from skillhub_mcp.bootstrap.hub import make_hub, make_metrics
+from skillhub_mcp.bootstrap.hub import make_metrics
 from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import make_http_app
@@ -44,29 +42,17 @@ def routes(app: Any) -> Iterator[str]:
 def test_every_route_is_known_and_reveals_no_skill(hostile: dict[str, str]) -> None:
     environment = {**hostile, "SKILLHUB_METRICS": "1", "SKILLHUB_WELL_KNOWN": "1"}
     settings = settings_from(environment)
-    hub, metrics = make_hub(settings, background=False), make_metrics(settings)
-    try:
+    with hub_of(environment) as hub:
         server = make_server(hub, server_options(settings, hub, over_http=True))
-        app = make_http_app(server, hub, http_options(settings, host="127.0.0.1", port=0, metrics=metrics))
-        assert set(routes(app)) == {*ROUTES, INDEX, *FILES}
-    finally:
-        hub.close()
+        options = http_options(settings, host="127.0.0.1", port=0, metrics=make_metrics(settings))
+        assert set(routes(make_http_app(server, hub, options))) == {*ROUTES, INDEX, *FILES}
     with listening(environment) as url:
+        top = url.removesuffix("/mcp")
         for path in ROUTES:
-            assert not _said_of_skills(url.removesuffix("/mcp") + path), path
-        with urllib.request.urlopen(url.removesuffix("/mcp") + INDEX) as answer:
-            index = json.load(answer)
+            text = httpx2.get(top + path).text
+            assert text
+            assert [payload.id for payload in PAYLOADS if payload.word in text] == [], path
+        index = httpx2.get(top + INDEX).json()
     assert len(index["skills"]) > len(PAYLOADS) // 2
     for value in values(index):
         assert not wrong_in_a_value(value), value
-
-
-def _said_of_skills(url: str) -> list[str]:
-    try:
-        with urllib.request.urlopen(url) as answer:
-            text = answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            text = error.read().decode()
-    assert text
-    return [payload.id for payload in PAYLOADS if payload.word in text]

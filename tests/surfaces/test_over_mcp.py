@@ -14,17 +14,16 @@ from weakref import WeakKeyDictionary
 import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.hubs import hub_of, settings_from
 from tests.server.connections import TWO_WAYS, Caller, reached
 from tests.server.skills_client import ask
 from tests.surfaces.findings import forged_lines, hidden, tags_named, values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 
-from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.policy.tool_actions import TOOL_ACTIONS
 from skillhub_mcp.publishing.uris import SCHEME
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import safe_alias
 
 pytestmark = pytest.mark.slow
@@ -288,14 +287,11 @@ SELDOM = frozenset(("read_skill_file", "run_skill_command", "skill_search", "pro
 
 
 def test_every_tool_and_method_of_the_server_is_in_the_table(hostile: dict[str, str]) -> None:
-    settings, _ = read_settings(hostile)
-    hub = make_hub(settings, background=False)
-    try:
+    settings = settings_from(hostile)
+    with hub_of(hostile) as hub:
         servers = [make_server(hub, server_options(settings, hub, over_http=http)) for http in (False, True)]
         listed = set().union(*(asyncio.run(_names_of_tools(server)) for server in servers))
         methods = set().union(*(server._mcp_server._request_handlers for server in servers))
-    finally:
-        hub.close()
     assert listed == set(TOOL_ACTIONS) == set(TOOLS)
     # A middleware answers the methods about subscriptions, and without any text.
     assert methods == set(METHODS) | METHODS_WITHOUT_TEXT

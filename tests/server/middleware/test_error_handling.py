@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import mcp
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, is_golden
 from tests.server.connections import RUN, Caller, caller, listening
 from tests.server.skills_client import Refusal, refused
 
 Environment = dict[str, str]
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "errors"
 
 MALFORMED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_skills", {}),
@@ -82,13 +79,6 @@ def in_both_eras(environment: Environment, ask: Any, modes: tuple[str, ...] = ("
     return first
 
 
-def is_golden(name: str, text: str) -> None:
-    golden = GOLDEN / name
-    if os.environ.get("SKILLHUB_UPDATE_GOLDEN"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
-
-
 async def error_of(asking: Any) -> tuple[int, str, Any]:
     with pytest.raises(MCPError) as failed:
         await asking
@@ -109,7 +99,7 @@ def test_malformed_arguments_are_answered_with_the_valid_ones(everything: Enviro
         f"{tool} {json.dumps(arguments) if len(json.dumps(arguments)) < 200 else '…'}\n  {text}\n"
         for (tool, arguments), text in zip(MALFORMED, texts, strict=True)
     ]
-    is_golden("arguments.txt", "".join(shown))
+    is_golden("errors/arguments.txt", "".join(shown))
 
 
 @pytest.mark.slow
@@ -123,7 +113,7 @@ def test_an_unknown_tool_is_a_protocol_error_with_the_known_ones(environment: En
         assert data["tools"] == ["search_skills", "load_skill", "read_skill_file"]
         assert all(tool in message for tool in data["tools"])
     assert answers[0][2]["near"][0] == "search_skills"
-    is_golden("unknown_tools.txt", "".join(f"{message}\n" for _, message, _ in answers))
+    is_golden("errors/unknown_tools.txt", "".join(f"{message}\n" for _, message, _ in answers))
 
 
 @pytest.mark.slow
@@ -139,7 +129,7 @@ def test_unknown_prompts_and_resources_are_protocol_errors(everything: Environme
 
     answers = in_both_eras(everything, ask)
     assert {code for code, _ in answers} == {mcp.types.INVALID_PARAMS}
-    is_golden("prompts_and_resources.txt", "".join(f"{message}\n" for _, message in answers))
+    is_golden("errors/prompts_and_resources.txt", "".join(f"{message}\n" for _, message in answers))
 
 
 @pytest.mark.slow
