@@ -182,12 +182,6 @@ def test_a_long_hostile_text_takes_linear_time(text: str) -> None:
     assert resolve_mentions(text, [ALPHA], cwd="/work").skills == ()
 
 
-def test_a_path_disambiguates_its_name() -> None:
-    """Several skills share the name, and the text says which of them is meant."""
-    resolution = resolve_mentions("Use $beta, [$beta](/b/beta).", SKILLS, cwd="/work")
-    assert ([one.directory for one in resolution.skills], resolution.unresolved) == (["/b/beta"], ())
-
-
 def test_disabled_skills_are_not_suggested() -> None:
     one, other = skill("invoices"), skill("invoice", enabled=False)
     (unresolved,) = resolve_mentions("$invoicez", [one, other], cwd="/work").unresolved

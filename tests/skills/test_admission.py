@@ -16,7 +16,6 @@ from skillhub_mcp.skills.admission import (
     STRICT,
     Admission,
 )
-from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.rules import RULES, RuleSource
 
@@ -27,13 +26,12 @@ READERS = {
     "registry-lenient": REGISTRY_LENIENT,
     "registry-strict": REGISTRY_STRICT,
 }
-STAMP = FileStamp(1, 2, "3", 4)
 
 
 def refused_for(header: str, admission: Admission, *, directory_name: str = "a") -> set[str]:
     """The refusing rules that a header breaks for a consumer."""
     content = f"---\n{header}\n---\n".encode()
-    read = parse_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
+    read = parse_skill(content, directory="/r/a", directory_name=directory_name)
     violations = admission.violations(read.skill, read.diagnostics, read.shape)
     refused = {violation.rule for violation in violations} & admission.refusing
     assert bool(refused) == admission.refuses(violations)

@@ -156,24 +156,12 @@ def test_a_fence_may_end_the_file(end: str) -> None:
     assert (document.values, document.body, document.diagnostics) == ({"name": "a"}, "", ())
 
 
-def test_blanks_after_a_fence_are_ignored() -> None:
-    document = parse(b"--- \t\nname: a\n---  \nbody")
-    assert (document.values, document.body) == ({"name": "a"}, "body")
-
-
 @pytest.mark.parametrize("line", ["---x", "--- x", " ---", "--", "- - -"])
 def test_only_a_line_of_exactly_three_hyphens_closes(line: str) -> None:
     document = parse(f"---\nname: a\ndescription: |\n  x\n# {line}\n---\nbody".encode())
     assert document.body == "body"
     unclosed = parse(f"---\nname: a\n{line}\nbody\n".encode())
     assert violations(unclosed) == [("frontmatter-unclosed", 1)]
-
-
-def test_windows_line_ends_do_not_reach_the_values() -> None:
-    document = parse(b"---\r\nname: a\r\ndescription: >-\r\n  one\r\n  two\r\n---\r\nbody\r\n")
-    assert document.values == {"name": "a", "description": "one two"}
-    assert document.lines == {"name": 2, "description": 3}
-    assert document.body == "body\r\n"
 
 
 # Encodings

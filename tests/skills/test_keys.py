@@ -25,11 +25,6 @@ def test_a_host_key_is_reported_with_its_readers_and_stays(key: str) -> None:
     assert "move" not in f"{message} {RULES[rule].fix}"
 
 
-@pytest.mark.parametrize("key", ["disable-model-invocation", "user-invocable", "argument-hint"])
-def test_skillhub_keys_are_reported_as_read_by_skillhub(key: str) -> None:
-    assert diagnosed(key)[1].endswith(" and SkillHub")
-
-
 @pytest.mark.parametrize("key", sorted(DESCRIPTIVE_KEYS))
 def test_a_descriptive_key_should_be_moved_to_metadata(key: str) -> None:
     rule, message = diagnosed(key)

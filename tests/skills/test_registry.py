@@ -17,7 +17,6 @@ from skillhub_mcp import build_index, refresh_index
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.discovery import SkipReason
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import AnyRoot, Controls, Meta, Registry, RegistryIndex, as_roots, as_source
 from skillhub_mcp.skills.roots import Source, distinct_roots
@@ -575,9 +574,3 @@ def test_only_skill_files_are_read_and_nothing_is_run_or_granted(
     assert index.skills[0].controls.allowed_tools == ("Bash(*)",)
     for hidden in ("UNSPEAKABLE", "mark.sh"):
         assert hidden not in repr(index)
-
-
-def test_a_skill_file_above_the_limit_is_refused(write_skill: SkillWriter, build: Builder) -> None:
-    os.truncate(write_skill("huge") / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
-    assert ignored(build()) == {"huge": "file-too-large"}
-    assert ignored(build(admission=REGISTRY_LENIENT)) == {"huge": "file-too-large"}

@@ -99,21 +99,6 @@ def test_a_file_rewritten_within_the_clock_tick_of_its_read_is_read_again(
     assert second.snapshot.skills[0].description == "Other words"
 
 
-def test_a_new_mtime_with_other_content_is_a_change(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    skill = write_skill("a", "The first")
-    now = time.time_ns()
-    written_at(skill, now - 2 * AN_HOUR_NS)
-    first = look()
-    rewrite(skill, (skill / "SKILL.md").read_bytes().replace(b"The first", b"The other"))
-    written_at(skill, now - AN_HOUR_NS)
-    second = look(memory=first.memory)
-    assert second.opened == 1
-    assert second.snapshot.skills[0].description == "The other"
-    assert second.snapshot.digest != first.snapshot.digest
-
-
 def test_a_broken_file_stays_broken_until_it_changes(look: Looker, old: SkillWriter, write_skill: SkillWriter) -> None:
     old("a", frontmatter="name: 'open")
     first = look()
