@@ -149,6 +149,11 @@ BAD = [
 ]
 # An invalid value of these is reported, and the default is used.
 FORGIVEN = [
+    (
+        "SKILLHUB_CWD",
+        "${workspaceFolder}",
+        "contains ${workspaceFolder}, which was not expanded; write what the variable stands for",
+    ),
     ("SKILLHUB_SKILLS_ENABLED", "perhaps", SWITCH),
     ("SKILLHUB_CATALOGUE_MAX_ENTRIES", "-1", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_CATALOGUE_MAX_BYTES", "0", "must be a whole number from 1 to 67108864"),
@@ -594,12 +599,6 @@ def test_unexpanded_variables_and_quotes_are_refused(name: str, text: str, reaso
         read_settings({name: text})
     assert f" {reason}" in caught.value.message
     assert caught.value.message.endswith(("; write what the variable stands for", "; remove them"))
-
-
-def test_an_unexpanded_working_directory_counts_as_unset() -> None:
-    settings, sources = read_settings({"SKILLHUB_CWD": "${workspaceFolder}"})
-    assert settings.skills.cwd == ""
-    assert [one.setting.name for one in sources if one.problem] == ["SKILLHUB_CWD"]
 
 
 def test_there_are_at_most_seventy_settings() -> None:

@@ -179,11 +179,15 @@ def test_a_load_belongs_to_the_latest_search_that_found_the_skill(path: Path) ->
             load(30, "pdf"),
             load(31, "docx"),
             load(32, "pdf"),
+            # Neither a skill that no search found nor a file read belongs to a search.
+            load(33, "novel"),
+            at(34, "read", skill="pdf", file="a.md"),
+            search(35, "early", "pdf", confident=False),
         )
     )
     assert usage.chosen == {"late": ["pdf"], "other": ["docx"]}
-    assert usage.missed == {"early": 1}
-    assert (usage.searches, usage.loads) == (3, {"pdf": 2, "docx": 1})
+    assert usage.missed == {"early": 2}
+    assert (usage.searches, usage.loads, usage.reads) == (4, {"pdf": 2, "docx": 1, "novel": 1}, {"pdf": 1})
 
 
 @pytest.mark.parametrize(("later", "together"), [(600.0, True), (600.001, False)])
@@ -192,17 +196,6 @@ def test_a_load_is_attributed_for_ten_minutes(path: Path, *, later: float, toget
     assert usage.chosen == ({"pdf": ["pdf"]} if together else {})
     assert usage.missed == ({} if together else {"pdf": 1})
     assert usage.loads == {"pdf": 1}
-
-
-def test_other_loads_and_reads_are_not_attributed(path: Path) -> None:
-    usage = read_usage(keep(path, search(0, "pdf", "pdf"), load(1, "docx"), at(2, "read", skill="pdf", file="a.md")))
-    assert (usage.chosen, usage.missed) == ({}, {"pdf": 1})
-    assert (usage.loads, usage.reads) == ({"docx": 1}, {"pdf": 1})
-
-
-def test_searches_without_a_load_are_counted_by_query(path: Path) -> None:
-    lines = [search(0, "sing"), search(1, "sing"), search(2, "dance", "ballet", confident=False)]
-    assert read_usage(keep(path, *lines)).missed == {"sing": 2, "dance": 1}
 
 
 MOMENT = '"at": "2026-01-02T03:04:05+00:00"'

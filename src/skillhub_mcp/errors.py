@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from shlex import quote
 from typing import Any, ClassVar, Literal
@@ -197,17 +197,12 @@ class PolicyUnreadable(SkillHubError, code="POLICY_UNREADABLE"):
 class PolicyUnwritable(SkillHubError, code="POLICY_UNWRITABLE"):
     """A file of rules, choices, tokens, roots or agreements cannot be changed; `number` is the errno."""
 
-    _fixes: ClassVar[Mapping[int, str]] = {
-        errno.EACCES: "its directory must be writable for you",
-        errno.EPERM: "its directory must be writable for you",
-        errno.EROFS: "its file system is mounted read-only; name a file elsewhere",
-        errno.ENOSPC: "free some space, or name a file on another disk",
-        errno.EDQUOT: "free some space, or name a file on another disk",
-    }
-
     def __init__(self, what: str, *, path: str, reason: str, number: int | None = None, fix: str = "") -> None:
-        usual = "nothing was changed; try again"
-        hint = fix or usual if number is None else self._fixes.get(number, "name a file elsewhere")
+        hint = fix or "nothing was changed; try again"
+        if number is not None:
+            is_full = number in (errno.ENOSPC, errno.EDQUOT)
+            hint = "free some space on its disk" if is_full else "make its directory writable for you"
+            hint += ", or name a file elsewhere"
         super().__init__(f"{what} cannot be written: {reason}", hint=hint)
         self.path = path
 

@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,23 +56,6 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(
         atomic_write(str(place), b"new", locked=locked)
     assert place.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_the_content_is_synced_before_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[str] = []
-    sync, replace = os.fsync, os.replace
-
-    def noted(step: str, real: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: object) -> None:
-            steps.append(step)
-            real(*arguments)
-
-        return call
-
-    monkeypatch.setattr(os, "fsync", noted("sync", sync))
-    monkeypatch.setattr(os, "replace", noted("replace", replace))
-    atomic_write(str(tmp_path / "notes.txt"), b"new")
-    assert steps == ["sync", "replace"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")

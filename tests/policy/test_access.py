@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,14 +47,6 @@ def of_project(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
     return replace(skill, trust=trust)
 
 
-def test_filters_choices_and_rules_decide_availability(skill: Skill) -> None:
-    policy = Policy(Visibility())
-    assert policy.availability(skill) is Availability.ON
-    assert replace(policy, visibility=Visibility(frozenset({"other"}))).availability(skill) is Availability.FILTERED
-    assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).availability(skill) is Availability.OFF
-    assert with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).availability(skill) is Availability.DENIED
-
-
 @pytest.mark.parametrize("trust", list(Trust))
 def test_only_available_skills_are_offered(skill: Skill, trust: Trust) -> None:
     denied = (PermissionRule("skill_load", "pdf-tools"),)
@@ -75,13 +67,25 @@ def test_only_available_skills_are_offered(skill: Skill, trust: Trust) -> None:
 
 @pytest.mark.acceptance("S0-82")
 def test_excluded_skills_are_refused_with_the_reason(skill: Skill) -> None:
-    with pytest.raises(SkillDisabled, match="not enabled on this server"):
-        Policy(Visibility(frozenset({"other"}))).check(skill, Action.LOAD)
-    with pytest.raises(SkillDisabled, match="is disabled"):
-        replace(with_rules(), choices=NO_CHOICES.switched("pdf tools", on=False)).check(skill, Action.LOAD)
+    free, other = Policy(Visibility()), Visibility(frozenset({"other"}))
+    assert free.availability(skill) is Availability.ON
+    assert not free.leaves_out([skill])
     # Rules use the alias of an unspecified name.
-    with pytest.raises(PermissionDenied):
-        with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).check(skill, Action.READ)
+    denied = with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),))
+    off = replace(free, choices=NO_CHOICES.switched("pdf tools", on=False))
+    for policy, availability, error, message in (
+        (replace(free, visibility=other), Availability.FILTERED, SkillDisabled, "not enabled on this server"),
+        (replace(free, caller=other), Availability.FILTERED, SkillNotFound, "No skill is named"),
+        (off, Availability.OFF, SkillDisabled, "is disabled"),
+        (denied, Availability.DENIED, PermissionDenied, "A rule denies read_skill_file"),
+    ):
+        assert policy.availability(skill) is availability
+        assert policy.leaves_out([skill])
+        with pytest.raises(error, match=message):
+            policy.check(skill, Action.READ)
+    # One that needs consent is listed, but not to be used freely.
+    assert with_rules().offers(skill)
+    assert with_rules().leaves_out([skill])
 
 
 @pytest.mark.acceptance("S0-65")
@@ -89,7 +93,9 @@ def test_consent_covers_only_its_action(skill: Skill) -> None:
     policy = with_rules()
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
-    assert caught.value.rule_name == "pdf-tools"
+    asked = caught.value
+    assert (asked.tool, asked.skill_name, asked.rule_name) == ("skill_load", "PDF Tools", "pdf-tools")
+    assert (asked.description, asked.directory) == (skill.description, skill.directory)
     assert caught.value.hint == "ask the user to run: skillhub allow pdf-tools"
     granted = {Grant(Action.LOAD, skill.directory)}
     policy.check(skill, Action.LOAD, granted)
@@ -115,17 +121,6 @@ def test_denying_files_or_commands_does_not_deny_loading(skill: Skill) -> None:
             policy.check(skill, action)
         assert (caught.value.facts["tool"], caught.value.facts["skill_name"]) == (denied.tool, "PDF Tools")
         policy.check(skill, Action.RUN if action is Action.READ else Action.READ)
-    # Skills that need consent are listed.
-    assert with_rules().offers(skill)
-
-
-def test_the_consent_question_names_the_skill(skill: Skill) -> None:
-    for action, tool in ((Action.LOAD, "skill_load"), (Action.READ, "read_skill_file")):
-        with pytest.raises(ConfirmationRequired) as caught:
-            with_rules().check(skill, action)
-        asked = caught.value
-        assert (asked.tool, asked.skill_name, asked.directory) == (tool, "PDF Tools", skill.directory)
-        assert asked.description == skill.description
 
 
 def test_a_denied_tool_cannot_be_called() -> None:
@@ -316,16 +311,6 @@ def test_policies_of_callers_are_cached_until_a_change(tmp_path: Path, skill: Sk
     assert policy_of("a") is not again
 
 
-def test_threads_use_the_callers_context(tmp_path: Path, skill: Skill) -> None:
-    who: ContextVar[Visibility | None] = ContextVar("who", default=None)
-    access = access_to(tmp_path, Visibility())
-    access.narrow_by(who.get)
-    who.set(Visibility(frozenset({"other"})))
-    with ThreadPoolExecutor(2) as pool:
-        assert pool.submit(access.now).result().offers(skill)
-        assert not pool.submit(copy_context().run, access.now).result().offers(skill)
-
-
 def test_a_call_keeps_one_policy_in_all_its_threads(tmp_path: Path, skill: Skill) -> None:
     access = access_to(tmp_path, Visibility())
     with access.pinned() as policy:
@@ -416,17 +401,3 @@ def test_callers_without_the_right_to_run_are_refused_before_files_are_read(skil
     denying = with_rules(deny=(PermissionRule("run_skill_command"),))
     with pytest.raises(PermissionDenied):
         denying.check_run(skill, digest=pytest.fail, packages=pytest.fail)
-
-
-def test_filters_choices_rules_and_consent_leave_a_skill_out(skill: Skill) -> None:
-    free = Policy(Visibility())
-    other = Visibility(frozenset({"other"}))
-    assert not free.leaves_out([skill])
-    for policy in (
-        replace(free, visibility=other),
-        replace(free, caller=other),
-        replace(free, choices=NO_CHOICES.switched("pdf tools", on=False)),
-        with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)),
-        with_rules(),
-    ):
-        assert policy.leaves_out([skill])

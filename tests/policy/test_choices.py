@@ -15,10 +15,6 @@ def is_on(choices: Choices, name: str = "pdf", *, directory: str = "/s/pdf", pro
     return not choices.is_off(skill(name, directory=directory), project=project)
 
 
-def test_a_skill_is_on_by_default() -> None:
-    assert is_on(NO_CHOICES)
-
-
 @pytest.mark.acceptance("S0-85")
 @pytest.mark.parametrize("key", ["pdf", "PDF", " pdf ", "/s/pdf"])
 def test_a_name_in_any_case_or_a_path_switches_a_skill_off(key: str) -> None:
@@ -122,10 +118,3 @@ def test_written_choices_are_read_back() -> None:
 def test_invalid_choices_are_rejected(text: str) -> None:
     with pytest.raises(BadJson):
         CHOICES_FORMAT.parse(text)
-
-
-def test_equal_choices_have_equal_text() -> None:
-    one = NO_CHOICES.switched("b", on=False).switched("a", on=False)
-    other = NO_CHOICES.switched("a", on=False).switched("b", on=False)
-    assert CHOICES_FORMAT.text(one) == CHOICES_FORMAT.text(other)
-    assert json.loads(CHOICES_FORMAT.text(one))["user"] == {"a": False, "b": False}

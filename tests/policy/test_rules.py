@@ -55,10 +55,6 @@ def test_deny_beats_allow_beats_confirm(
     assert Rules(deny, allow).decide(Action.LOAD, ("a",)) is verdict
 
 
-def test_everything_is_allowed_without_rules() -> None:
-    assert {NO_RULES.decide(act, ("a",)) for act in Action} == {Decision.ALLOW}
-
-
 @pytest.mark.parametrize("tool", TOOLS[Action.LOAD])
 def test_a_rule_for_one_loading_tool_covers_all_of_them(tool: str) -> None:
     assert Rules((PermissionRule(tool, "a"),)).decide(Action.LOAD, ("a",)) is Decision.DENY

@@ -43,7 +43,12 @@ def replacing(
     # Fixed under a lock, so that killed writers leave only one.
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
-        with open(_open_new(new, 0o666 if mode is None else 0o600), "w+b") as file:
+        with contextlib.suppress(FileNotFoundError):
+            # What a killed writer left.
+            os.unlink(new)
+        # Never through a link; no other user can read it until its permissions are set.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        with open(os.open(new, flags, 0o666 if mode is None else 0o600), "w+b") as file:
             if owner is not None and hasattr(os, "fchown"):
                 os.fchown(file.fileno(), *owner)
             if mode is not None:
@@ -57,15 +62,6 @@ def replacing(
         with contextlib.suppress(OSError):
             os.unlink(new)
         raise
-
-
-def _open_new(path: str, mode: int) -> int:
-    """Create a file that no other user can read until its permissions are set, and never through a link."""
-    with contextlib.suppress(FileNotFoundError):
-        # What a killed writer left.
-        os.unlink(path)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    return os.open(path, flags, mode)
 
 
 _MAX_BYTES = 4 * 1024 * 1024
@@ -105,11 +101,8 @@ class PrivateFiles:
         return os.path.join(self._directory, name)
 
     def _remove_oldest(self) -> None:
-        def written_at(path: Path) -> int:
-            # Another process may remove it first.
-            with contextlib.suppress(FileNotFoundError):
-                return path.stat().st_mtime_ns
-            return 0
-
-        for path in sorted(Path(self._directory).iterdir(), key=written_at, reverse=True)[self._most :]:
-            path.unlink(missing_ok=True)
+        # Another process may remove one first.
+        with contextlib.suppress(FileNotFoundError):
+            files = sorted(Path(self._directory).iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+            for path in files[self._most :]:
+                path.unlink()
