@@ -105,9 +105,7 @@ def test_written_choices_are_read_back() -> None:
     [
         "",
         "{",
-        "[]",
         "{}",
-        '{"format": 2}',
         '{"format": 1, "user": []}',
         '{"format": 1, "user": {"a": "off"}}',
         '{"format": 1, "projects": []}',

@@ -30,15 +30,12 @@ def test_a_written_record_of_roots_is_read_back() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "line 1 is not JSON"),
-        ("[]", 'must be an object with "format": 1'),
         ('{"format": 2, "roots": []}', 'must be an object with "format": 1'),
         ('{"format": 1, "roots": ["skills"]}', r"roots\.0: 'skills' is not an absolute path"),
         ('{"format": 1, "roots": "/a"}', "roots: Input should be a valid"),
         ('{"format": 1, "roots": ["/a\\u0000"]}', "is not an absolute path"),
         ('{"format": 1, "projects": []}', "projects: Input should be a valid"),
         ('{"format": 1, "projects": {"/p": ["builtin"]}}', r"projects\./p\.0: 'builtin' is not an absolute path"),
-        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_an_invalid_record_of_roots_is_rejected(text: str, reason: str) -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from shlex import quote
@@ -49,23 +49,17 @@ def missing_feature(directory: str) -> str:
     """Return what the file system of a directory lacks that an index needs, or an empty text."""
     from filelock import FileLock
 
+    step = ""
     try:
         with tempfile.TemporaryDirectory(dir=directory, prefix=".skillhub-") as place:
-            path = os.path.join(place, "file")
-            lock = FileLock(path, timeout=1)
-            tried: dict[str, Callable[[], object]] = {
-                "file locks": lock.acquire,
-                "hard links": lambda: os.link(path, f"{path}.link"),
-                "file modes (chmod)": lambda: os.chmod(path, 0o600),
-            }
-            for what, attempt in tried.items():
-                try:
-                    attempt()
-                except (OSError, NotImplementedError):
-                    return what
-            lock.release()
-    except OSError:
-        return ""
+            path, step = os.path.join(place, "file"), "file locks"
+            with FileLock(path, timeout=1):
+                step = "hard links"
+                os.link(path, f"{path}.link")
+                step = "file modes (chmod)"
+                os.chmod(path, 0o600)
+    except (OSError, NotImplementedError):
+        return step
     return ""
 
 
