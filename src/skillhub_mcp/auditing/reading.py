@@ -61,7 +61,7 @@ def weight(path: str) -> int:
 def signature(directory: str) -> str:
     """Return a text that changes with the skill's files, and always if one is unreadable. Opens no file."""
     try:
-        return skill_stamp(directory)[0]
+        return skill_stamp(directory)
     except (OSError, SkillUnverifiable):
         return str(time.time_ns())
 

@@ -7,15 +7,13 @@ import json
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import PolicyUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustMode, TrustRecord
-from skillhub_mcp.skills.digest import skill_digest, skill_stamp
+from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.roots import SkillRoot
@@ -25,12 +23,7 @@ log = logging.getLogger(__name__)
 RULES_FILE = os.path.join(".skillhub", "permissions.json")
 """The file of rules of a project, relative to its root."""
 
-_MAX_PLACES = 64
 _MAX_RULES_BYTES = 4 * 1024 * 1024
-# Longer than a tick of any file system's clock: a file that was changed just now may change again with the same stamp.
-_TICK_NS = 2_000_000_000
-
-_Stamp = tuple[str, ...]
 
 
 class ProjectTrust:
@@ -40,7 +33,6 @@ class ProjectTrust:
         self._mode = mode
         self._record_file = record
         self._lock = threading.Lock()
-        self._known: LRUCache[str, tuple[_Stamp, str]] = LRUCache(_MAX_PLACES)
         self._logged = ""
 
     def judged(self, roots: Iterable[SkillRoot]) -> tuple[SkillRoot, ...]:
@@ -67,19 +59,11 @@ class ProjectTrust:
 
     def _digest(self, root: SkillRoot) -> str | None:
         """Return the digest of the files of a root, or None if they cannot be read."""
-        began = time.time_ns()
         try:
-            stamp, latest = _stamp(root)
-            known = self._known.get(root.path)
-            if known is not None and known[0] == stamp:
-                return known[1]
-            digest = project_digest(root)
+            return project_digest(root)
         except (SkillUnverifiable, OSError) as error:
             log.debug("The files of %s cannot be compared with those that were trusted: %s", root.path, error)
             return None
-        if began - latest > _TICK_NS:
-            self._known.put(root.path, (stamp, digest))
-        return digest
 
     def _record(self) -> TrustRecord:
         try:
@@ -124,21 +108,3 @@ def _rules_digest(project: str) -> str:
         return ""
     except OSError as error:
         raise OSError(error.errno, error.strerror, RULES_FILE) from error
-
-
-def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
-    """Return a value that changes with `project_digest`, and the time of the last change in nanoseconds."""
-    parts: list[str] = []
-    latest = 0
-    for directory, name in _directories(root):
-        stamp, changed = skill_stamp(directory)
-        parts += (directory, name, stamp)
-        latest = max(latest, changed)
-    try:
-        rules = os.stat(os.path.join(root.within, RULES_FILE))
-    except (FileNotFoundError, NotADirectoryError):
-        parts.append("")
-    else:
-        parts.append(f"{rules.st_size} {rules.st_mtime_ns} {rules.st_ctime_ns} {rules.st_ino}")
-        latest = max(latest, rules.st_mtime_ns, rules.st_ctime_ns)
-    return tuple(parts), latest

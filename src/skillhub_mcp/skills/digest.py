@@ -49,17 +49,16 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def skill_stamp(directory: str) -> tuple[str, int]:
-    """Return a text that changes whenever `skill_digest` may, and the latest change in ns. Raises as that does."""
+def skill_stamp(directory: str) -> str:
+    """Return a text that changes whenever `skill_digest` may. Raises as that does."""
     top = os.path.realpath(directory)
-    whole, latest = hashlib.sha256(), 0
+    whole = hashlib.sha256()
     for path, status in _entries(top):
         if not stat.S_ISDIR(status.st_mode):
-            latest = max(latest, status.st_mtime_ns, status.st_ctime_ns)
             times = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
             whole.update(f"{status.st_mode} {times}".encode())
         whole.update(b"\0" + os.fsencode(path) + b"\0")
-    return whole.hexdigest(), latest
+    return whole.hexdigest()
 
 
 def _entries(top: str) -> Iterator[tuple[str, os.stat_result]]:
