@@ -104,7 +104,7 @@ def test_markers_in_settings_directories_make_no_project(tmp_path: Path, marker:
     below(home, place, marker)
     cwd = below(home, place, "editor", "plugins")
     assert find_project(str(cwd), home=str(home)).root == os.path.realpath(cwd)
-    # Where they lie without being anybody's home, the same marker makes a project.
+    # In another user's home, the same marker makes a project.
     assert find_project(str(cwd), home=str(tmp_path / "other")).root == os.path.realpath(home / place)
 
 

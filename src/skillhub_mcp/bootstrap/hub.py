@@ -42,7 +42,7 @@ from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.rows import EmbeddingOptions
-from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexFiles, something_else
+from skillhub_mcp.index.state_file import NO_EMBEDDING, something_else
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.observers.audit import Audit, process_owner
@@ -310,9 +310,7 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
         hint = f"bring it back, or drop its skills with skillhub index --forget {missing.path}"
         message = f"Skills cannot be published without those of {missing.path}, which {missing.reason}"
         raise IndexUnavailable(message, hint=hint)
-    embedder = choose_embedder(settings)
-    embedding = NO_EMBEDDING if embedder is None else embedder.identity
-    state, index = IndexFiles(settings.index.db_path, embedding).state(), view.index
+    state, index = index_writer(settings).state(), view.index
     if state is None or index is None or state.published != index.published:
         raise IndexUnavailable("The index changed while it was to be published", hint="publish again")
     try:

@@ -142,14 +142,13 @@ class Policy:
         # Last, since it may take a look at the skill's files.
         if self.audit is not None and self.audit.withholds(skill) is not None:
             return Availability.WITHHELD
-        changed = self.locks is not None and self.locks.differs(skill) is not None
-        return Availability.CHANGED if changed else Availability.ON
+        return Availability.ON if self.is_as_locked(skill) else Availability.CHANGED
 
     def offers(self, skill: Skill) -> bool:
         """Whether lists and searches show `skill`: one that cannot be loaded is not worth a token."""
         if self._keeps_none_back and skill.trust is Trust.OWN:
             audited = self.audit is None or self.audit.withholds(skill) is None
-            return audited and (self.locks is None or self.locks.differs(skill) is None)
+            return audited and self.is_as_locked(skill)
         return self.availability(skill) is Availability.ON
 
     @cached_property
