@@ -20,7 +20,7 @@ from skillhub_mcp.errors import (
     SkillNotFound,
     SkillUntrusted,
 )
-from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
+from skillhub_mcp.policy.access import EVERY_SKILL, Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import CHOICES, PROJECT_RULES, RULES, change_rules
 from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, RunRights
@@ -137,13 +137,13 @@ def test_a_shell_command_counts_as_consent_but_does_not_override_a_denial(skill:
         replace(with_rules(deny=(PermissionRule("skill_load"),)), asks=False).check(skill, Action.LOAD)
 
 
-def two_projects(tmp_path: Path) -> Access:
+def access_to(tmp_path: Path, visibility: Visibility = EVERY_SKILL) -> Access:
     """Access in project `one` of two, whose rules are in their directories; the user's are in `own.json`."""
     for name in ("one", "two"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name).mkdir(exist_ok=True)
     own = RULES.file(str(tmp_path / "own.json"))
     return Access(
-        Visibility(),
+        visibility,
         project=lambda: str(tmp_path / "one"),
         choices=CHOICES.file(str(tmp_path / "c.json")),
         rule_files=lambda root: RuleFiles(own, PROJECT_RULES.file(f"{root}/r.json", within=root)),
@@ -152,7 +152,7 @@ def two_projects(tmp_path: Path) -> Access:
 
 
 def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, skill: Skill) -> None:
-    access = two_projects(tmp_path)
+    access = access_to(tmp_path)
     two = str(tmp_path / "two")
     callers: list[Visibility | None] = [None]
     access.narrow_by(lambda: callers[0])
@@ -173,7 +173,7 @@ def test_two_projects_have_separate_policies_for_each_caller(tmp_path: Path, ski
 
 @pytest.mark.parametrize("trust", [Trust.AGREED, Trust.AWAITED, Trust.CHANGED])
 def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Skill, trust: Trust) -> None:
-    access, one = two_projects(tmp_path), tmp_path / "one"
+    access, one = access_to(tmp_path), tmp_path / "one"
     deny = PermissionRule("skill_load")
     for tool in ("skill_load", "search_skills"):
         change_rules(f"{one}/r.json", put=[ListedRule("deny", PermissionRule(tool))])
@@ -193,7 +193,7 @@ def test_project_rules_affect_only_the_projects_skills(tmp_path: Path, skill: Sk
 
 @pytest.mark.parametrize("broken", ["{", '{"permissions": {"deny": 7}}', "link"])
 def test_unreadable_project_rules_disable_only_the_projects_skills(tmp_path: Path, skill: Skill, broken: str) -> None:
-    access, rules = two_projects(tmp_path), tmp_path / "one" / "r.json"
+    access, rules = access_to(tmp_path), tmp_path / "one" / "r.json"
     if broken == "link":
         (tmp_path / "elsewhere.json").write_text('{"permissions": {}}', encoding="utf-8")
         rules.symlink_to(tmp_path / "elsewhere.json")
@@ -215,7 +215,7 @@ def test_unreadable_project_rules_disable_only_the_projects_skills(tmp_path: Pat
 
 
 def test_a_project_cannot_deny_a_skill_that_the_user_switched_on(tmp_path: Path, skill: Skill) -> None:
-    access, one = two_projects(tmp_path), str(tmp_path / "one")
+    access, one = access_to(tmp_path), str(tmp_path / "one")
     change_rules(f"{one}/r.json", put=[ListedRule("deny", PermissionRule("skill_load"))])
     for on, now in ((True, Availability.ON), (False, Availability.OFF)):
         CHOICES.change(str(tmp_path / "c.json"), partial(Choices.switched, key="pdf tools", on=on, project=one))
@@ -252,16 +252,6 @@ def test_mode_ask_requires_consent_for_untrusted_skills(skill: Skill) -> None:
     replace(policy, asks=False).check(awaiting, Action.LOAD)
 
 
-def access_to(tmp_path: Path, visibility: Visibility) -> Access:
-    return Access(
-        visibility,
-        project=lambda: str(tmp_path),
-        choices=CHOICES.file(str(tmp_path / "c.json")),
-        rule_files=lambda _: RuleFiles(RULES.file(str(tmp_path / "own.json"))),
-        asks=False,
-    )
-
-
 def test_a_callers_filter_narrows_the_servers(tmp_path: Path, write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("one", category="open")
     write_skill("two", category="closed")
@@ -289,7 +279,7 @@ def test_a_callers_filter_narrows_the_servers(tmp_path: Path, write_skill: Skill
 
 
 def test_policies_of_callers_are_cached_until_a_change(tmp_path: Path, skill: Skill) -> None:
-    access = access_to(tmp_path, Visibility())
+    access = access_to(tmp_path)
     callers: list[Visibility | None] = [None]
     access.narrow_by(lambda: callers[0])
 
@@ -312,7 +302,7 @@ def test_policies_of_callers_are_cached_until_a_change(tmp_path: Path, skill: Sk
 
 
 def test_a_call_keeps_one_policy_in_all_its_threads(tmp_path: Path, skill: Skill) -> None:
-    access = access_to(tmp_path, Visibility())
+    access = access_to(tmp_path)
     with access.pinned() as policy:
         CHOICES.change(str(tmp_path / "c.json"), lambda choices: choices.switched("pdf tools", on=False))
         assert access.now() is policy
@@ -326,7 +316,7 @@ def test_a_call_keeps_one_policy_in_all_its_threads(tmp_path: Path, skill: Skill
 
 
 def test_a_pinned_policy_is_for_one_access_and_project(tmp_path: Path) -> None:
-    one, other = access_to(tmp_path, Visibility()), access_to(tmp_path, Visibility(frozenset({"walrus"})))
+    one, other = access_to(tmp_path), access_to(tmp_path, Visibility(frozenset({"walrus"})))
     with one.pinned() as policy:
         assert other.now() is not policy
         assert one.now(str(tmp_path / "elsewhere")) is not policy

@@ -31,13 +31,13 @@ _Stamp = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Record(Generic[T]):
-    """A kind of file: its name in errors, the user's own, and how its values are read and written.
+    """A kind of file: its name in errors, how its values are read and written, and `own`, the user's file below `~`.
 
     A file that cannot be used is an error with `fix` and the consequence `until_then`.
     """
 
     what: str
-    usual: str
+    own: str
     empty: T
     parse: Callable[[str], T]
     text: Callable[[T], str]
@@ -47,7 +47,7 @@ class Record(Generic[T]):
     @property
     def path(self) -> str:
         """The path of the user's own file."""
-        return expand_home(self.usual)
+        return expand_home(self.own)
 
     def file(self, path: str = "", *, required: bool = False, within: str = "") -> PolicyFile[T]:
         """Return the file at `path`, by default the user's own. See `PolicyFile`."""
