@@ -79,6 +79,8 @@ class LiveView(ViewSource):
         # The index in memory, while the one on disk cannot be written.
         self._spare: IndexWriter | None = None
         self._scan: Scan | None = None
+        # What a caller has found since the last scan of a sync began.
+        self._ahead: Scan | None = None
         # Syncs of callers and of the thread must not overlap.
         self._syncing = threading.Lock()
         self._looks = 0
@@ -111,6 +113,7 @@ class LiveView(ViewSource):
                 beside = scan(self._options.judge(roots), memory=memory, keep_absent=True)
             with self._condition:
                 if beside is not None:
+                    self._ahead = beside
                     self._show(beside)
                     if self._next_roots is not None and self._view is not None:
                         # A search waits for the index of these roots.
@@ -123,7 +126,7 @@ class LiveView(ViewSource):
             with self._syncing:
                 if self._view is None or fresh:
                     self._show(self._take_scan(None) if self._options.automatic else self._committed_scan())
-        snapshot, seen = self._required().snapshot, beside or self._scan
+        snapshot, seen = self._required().snapshot, beside or self._ahead or self._scan
         if admission is None or admission is self._options.admission or seen is None:
             return snapshot
         return _admitted(seen, admission)
@@ -276,7 +279,6 @@ class LiveView(ViewSource):
         waiting: bool = False,
     ) -> None:
         with self._syncing:
-            before = self._view
             view = self._synced(depth, only=only, requested=requested)
             self._publish(view, whole=only is None)
             if not self._background and (self._options.automatic or requested):
@@ -284,13 +286,13 @@ class LiveView(ViewSource):
                 if requested and not waiting and view.problem is None and self.writer.tidy():
                     view = replace(view, index=self._open(self.writer))
                 self._publish(view, whole=only is None)
-        known = None if before is None or self._looks <= 1 else before.snapshot.everything
-        self._announce(view.snapshot.everything, known)
+        self._announce(view.snapshot.everything)
 
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
             if self._next_roots is None:
-                self._view = view
+                # What a caller has found meanwhile is newer.
+                self._view = view if self._ahead is None else replace(view, snapshot=self._required().snapshot)
             self._failure = None
             self._record_look(whole=whole)
 
@@ -308,7 +310,7 @@ class LiveView(ViewSource):
         with self._condition:
             # The skills are served before their rows are written, and need no second look meanwhile.
             self._looked_at = time.monotonic()
-            if self._next_roots is None:
+            if self._ahead is None:
                 self._show(seen)
             self._condition.notify_all()
         try:
@@ -402,6 +404,7 @@ class LiveView(ViewSource):
     def _take_scan(self, only: Sequence[str] | None, *, reread: bool = False) -> Scan:
         # Another process may have forgotten a root.
         before, state = None if self._is_replaced() else self._scan, self.writer.state()
+        ahead = self._ahead
         # What was never looked at is looked at whole.
         is_known = before is not None or (state is not None and all(root.path in state.roots for root in self.roots))
         self._scan = scan(
@@ -413,6 +416,8 @@ class LiveView(ViewSource):
             before=before,
             on_progress=partial(self.progress.report, "reading"),
         )
+        if self._ahead is ahead:
+            self._ahead = None
         if only is None:
             self._scan_seconds = self._scan.snapshot.report.seconds
         return self._scan

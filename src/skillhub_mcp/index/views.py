@@ -56,6 +56,7 @@ class ViewSource(ABC):
         self._observer = observer
         self._condition = threading.Condition()
         self._view: View | None = None
+        self._announced: Sequence[Skill] | None = None
         self._failure: IndexUnavailable | None = None
         self._closed = False
         self._threads: list[threading.Thread] = []
@@ -122,8 +123,9 @@ class ViewSource(ABC):
         how_far = f" ({name}, {done:,} of {total:,})" if total else ""
         return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")
 
-    def _announce(self, skills: Sequence[Skill], before: Sequence[Skill] | None) -> None:
-        """Report the skills after a look for changes; `before` are those of the last look, None for the first."""
+    def _announce(self, skills: Sequence[Skill]) -> None:
+        """Report the skills after a look for changes."""
+        before, self._announced = self._announced, skills
         if before is None or len(before) != len(skills):
             self._observer.start(LibraryEvent(skills=len(skills)))()
         for listener in self._listeners:

@@ -379,7 +379,7 @@ class Replica(ViewSource):
             lambda: (table, counted(terms for label in labels for terms in table.counted_of(label))),
             unembedded=len(table.without_vector("true")) if has_vectors else None,
         )
-        before, view = self._view, View(served.snapshot(self._admission), index)
+        view = View(served.snapshot(self._admission), index)
         with self._condition:
             self._view, self._served = view, served
             self.health = replace(self.health, number=publication.number)
@@ -390,7 +390,7 @@ class Replica(ViewSource):
             log.warning("The mirror cannot be tidied: %s", error.strerror or error)
         skills = view.snapshot.everything
         log.info("Serving publication %s: %s skills", publication.number, f"{len(skills):,}")
-        self._announce(skills, None if before is None else before.snapshot.everything)
+        self._announce(skills)
         self.progress.finish()
 
 
