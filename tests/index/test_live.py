@@ -24,6 +24,7 @@ from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveView
 from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.index.writer import LOCK_FILE, SyncDepth
+from skillhub_mcp.skills.admission import AGENT_CONTEXT
 
 Writer = Callable[..., Path]
 
@@ -540,16 +541,21 @@ def test_a_skill_written_during_indexing_is_listed_at_once(
     write_skill("one", "About walruses.")
     live = live_view(db, skills_dir, background=True)
     closing.append(live)
+    listed: list[list[str]] = []
     db.parent.mkdir()
     with FileLock(db.parent / LOCK_FILE):
         assert [skill.name for skill in live.snapshot().skills] == ["one"]
         write_skill("two", "About walruses.")
         assert [skill.name for skill in live.snapshot(fresh=True).skills] == ["one", "two"]
+        assert [skill.name for skill in live.snapshot(admission=AGENT_CONTEXT).skills] == ["one", "two"]
         view = live.peek()
         assert view is not None
         assert view.index is None
+        live.subscribe(lambda _: listed.append([skill.name for skill in live.snapshot().skills]))
     live.sync()
     assert found(live, "walruses") == ["one", "two"]
+    assert listed
+    assert all(names == ["one", "two"] for names in listed)
 
 
 def test_a_server_embeds_in_the_background(
