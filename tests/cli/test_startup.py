@@ -23,7 +23,7 @@ HEAVY = (
     "uvicorn",
     "opentelemetry",
     "prometheus_client",
-    "rich",
+    "rich.console",
 )
 
 LIGHT = [["--help"], ["list"], ["show", "one", "--json"], ["config"], ["validate"]]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
+import anyio.to_thread
 from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -73,9 +74,13 @@ class CoreTools:
             absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
             return search_result(answer, causes=sentences(absence.causes, with_paths=self.with_paths))
 
-        # It may wait for the first index, or for a provider of embeddings.
-        progress = ProgressReporter()
-        result = await run_with_progress(search, lambda: progress.report_steps(self.hub.views.progress))
+        view = self.hub.views.peek()
+        if view is None or view.index is None:
+            progress = ProgressReporter()
+            result = await run_with_progress(search, lambda: progress.report_steps(self.hub.views.progress))
+        else:
+            # It may wait for a provider of embeddings, whose requests have a timeout of their own.
+            result = await anyio.to_thread.run_sync(search, abandon_on_cancel=True)
         return ToolResult(content=compact_json(result), structured_content=result)
 
     def load_skill(
