@@ -12,19 +12,11 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    """A project's root, by its canonical path."""
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    return root
-
-
-@pytest.fixture
-def write(repo: Path) -> Write:
+def write(project: Path) -> Write:
     """Write the AGENTS.md of a directory below the root; `mtime_ms` says when."""
 
     def go(directory: str, content: str | bytes = "Be kind.\n", *, mtime_ms: int | None = None) -> Path:
-        path = repo / directory / "AGENTS.md"
+        path = project / directory / "AGENTS.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         if mtime_ms is not None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 FIELDS = ("name", "description", "tags", "category", "body")
 # The prefix of a term of a short field in the full-text column, for searching that field alone.
 MARKS = {"name": "n:", "description": "d:", "tags": "t:", "category": "c:"}
-_MARK_END = ":"
 # The bits of a term's 32 that count it in each field; a count that does not fit is capped.
 _BITS = (5, 7, 5, 3, 12)
 _SHIFTS = tuple(accumulate(_BITS[:-1], initial=0))
@@ -83,7 +82,7 @@ def stored_terms(encoded: bytes, text: str, short_texts: Iterable[str]) -> Skill
     """Return what statistics count of a skill, from the columns of its row. Raises IndexDamaged."""
     if len(encoded) < HEADER * 4:
         raise IndexDamaged("a row's features are damaged")
-    terms = {term for term in text.split(" ") if term and _MARK_END not in term}
+    terms = {term for term in text.split(" ") if term and ":" not in term}
     return SkillTerms(terms, struct.unpack_from(f"<{len(FIELDS)}I", encoded), short_words(short_texts))
 
 

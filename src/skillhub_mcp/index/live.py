@@ -439,8 +439,7 @@ class LiveView(ViewSource):
         if done.rows or done.failure is not None:
             report = report or SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
             report = replace(report, embedding_failure=report.embedding_failure or done.failure)
-        left = self.writer.unembedded(self.roots)
-        if done.failure is None and left:
+        if done.failure is None and (left := self.writer.unembedded(self.roots)):
             log.warning(
                 "%s skills have no vector yet and are found by text; skillhub index waits until all have one",
                 f"{left:,}",
