@@ -558,6 +558,22 @@ def test_a_skill_written_during_indexing_is_listed_at_once(
     assert all(names == ["one", "two"] for names in listed)
 
 
+@pytest.mark.slow
+def test_a_sync_that_waited_for_the_lock_commits_the_present_files(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    waiting = threading.Thread(target=live.sync)
+    db.parent.mkdir()
+    with FileLock(db.parent / LOCK_FILE):
+        waiting.start()
+        threading.Event().wait(1.5)
+        write_skill("two", "About walruses.")
+    waiting.join()
+    assert found(live, "walruses") == ["one", "two"]
+
+
 def test_a_server_embeds_in_the_background(
     db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
 ) -> None:

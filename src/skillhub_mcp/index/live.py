@@ -321,7 +321,7 @@ class LiveView(ViewSource):
                 self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
                 return self._view_of(seen, self.writer)
             with observe(self._observer, SyncEvent()) as event:
-                report = self.writer.sync(self.roots, seen, reason, depth)
+                seen, report = self.writer.sync(self.roots, partial(self._latest, seen), reason, depth)
                 if report is not None:
                     event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
                     event.embedding_failed = report.embedding_failure is not None
@@ -329,6 +329,11 @@ class LiveView(ViewSource):
             return self._without_writing(seen, problem)
         self._spare = None
         return replace(self._view_of(seen, self.writer), report=report)
+
+    def _latest(self, seen: Scan) -> Scan:
+        """Return a scan, or a new one if another process has held the lock of the index since: it may know more."""
+        is_recent = time.monotonic() - self._looked_at < _MIN_INTERVAL_SECONDS
+        return seen if is_recent else self._take_scan(None)
 
     def _reason(self, seen: Scan) -> str | None:
         """Return why the index has to be written, or None."""
@@ -373,7 +378,7 @@ class LiveView(ViewSource):
         try:
             spare = self._spare or IndexWriter(IN_MEMORY, embedder=None)
             if spare.reason_to_write(self.roots) is not None or not self._is_in_sync(spare, seen):
-                spare.sync(self.roots, seen, "the index on disk cannot be written", SyncDepth.CHANGES)
+                spare.sync(self.roots, lambda: seen, "the index on disk cannot be written", SyncDepth.CHANGES)
             self._spare = spare
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)

@@ -199,26 +199,29 @@ class IndexWriter:
 
     # Writing
 
-    def sync(self, roots: Sequence[SkillRoot], scan: Scan, reason: str, depth: SyncDepth) -> SyncReport | None:
-        """Commit what a scan has found, and return what was written; None if the rows were right.
+    def sync(
+        self, roots: Sequence[SkillRoot], take_scan: Callable[[], Scan], reason: str, depth: SyncDepth
+    ) -> tuple[Scan, SyncReport | None]:
+        """Commit what `take_scan` finds under the lock; return that and what was written, None if the rows were right.
 
         VERIFY compares the scan with the rows, not with the state. REBUILD writes all rows again, with new vectors.
         """
         with self._writing():
             log.info("Indexing %s: %s", self.db_path, reason)
+            scan = take_scan()
             state, base, rebuild = self.state(), None, depth is SyncDepth.REBUILD
             if state is not None and self.store(state.table).exists:
                 try:
                     base = self.open_table(state)
                     if not rebuild or state.roots.keys() - {root.path for root in roots}:
-                        return self._update(roots, scan, reason, depth, state, base)
+                        return scan, self._update(roots, scan, reason, depth, state, base)
                 except NoRoom:
                     raise
                 except IndexDamaged as error:
                     self._check_cancelled()
                     log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
                     reason = reason if rebuild else "it is damaged"
-            return self._rebuild(roots, scan, reason, depth, base)
+            return scan, self._rebuild(roots, scan, reason, depth, base)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
