@@ -17,7 +17,14 @@ from tests.fakes.object_storage import ObjectStorage
 from tests.hubs import hub_of
 from tests.store.publications import Library, objects_at, replica, until
 
-from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled, SkillFilesUnavailable, SkillNotFound
+from skillhub_mcp.errors import (
+    IndexUnavailable,
+    InvalidSetting,
+    PublicationDamaged,
+    SkillDisabled,
+    SkillFilesUnavailable,
+    SkillNotFound,
+)
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.writer import SyncDepth
 from skillhub_mcp.server.http.pages import readiness
@@ -25,7 +32,7 @@ from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.store.publish import roll_back
 from skillhub_mcp.store.replica import Mirror, PublicationHealth
-from skillhub_mcp.store.tables import Target, publications
+from skillhub_mcp.store.tables import PublicationTables, Target, publications
 
 
 def health(hub: SkillHub) -> PublicationHealth:
@@ -413,15 +420,40 @@ def test_a_deleted_mirror_is_restored_after_a_restart(
         assert hub.load("walrus").instructions == "Fish."
 
 
-def test_a_deleted_copy_of_a_skill_is_restored_while_it_is_in_use(
+def test_a_modified_copy_of_a_skill_is_restored(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"diet.md": "Herring."})
     library.publish(directory)
     with replica(directory, tmp_path) as hub:
-        shutil.rmtree(hub.files_of(hub.find("walrus")))
+        copy = Path(hub.files_of(hub.find("walrus")))
+    (copy / "diet.md").write_text("Poison.")
+    (copy / "more.md").write_text("More poison.")
+    with replica(directory, tmp_path) as hub:
         assert hub.read_file("walrus", "diet.md").content == "Herring."
         assert [file.path for file in hub.list_files("walrus")[0]] == ["SKILL.md", "diet.md"]
+        # Also while it is in use.
+        shutil.rmtree(copy)
+        assert hub.read_file("walrus", "diet.md").content == "Herring."
+
+
+def test_the_publication_of_an_older_version_is_refused_until_the_next(
+    library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    library.publish(directory)
+    older = publications(directory)[0].model_copy(update={"number": 2, "schema_version": 1})
+    PublicationTables(directory).commit(older)
+    with (
+        replica(directory, tmp_path) as hub,
+        pytest.raises(IndexUnavailable, match="2 in the storage was written by an older"),
+    ):
+        hub.search("walrus")
+    with pytest.raises(PublicationDamaged, match="older SkillHub"):
+        roll_back(directory, 2)
+    library.publish(directory)
+    with replica(directory, tmp_path) as hub:
+        assert hub.search("walrus").hits
 
 
 def test_unreadable_files_are_reported_and_the_rest_is_served(

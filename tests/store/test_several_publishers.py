@@ -144,6 +144,8 @@ def test_an_overtaken_publisher_starts_again(
     overtake(monkeypatch, directory, times=2)
     assert library.publish(directory).number == 4
     assert found_at(directory).keys == ["hub/a", "hub/b"]
+    overtake(monkeypatch, directory, times=1)
+    assert roll_back(directory, 1).number == 6
 
 
 def test_a_publisher_overtaken_every_time_gives_up_and_publishes_nothing(

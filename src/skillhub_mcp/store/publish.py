@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from skillhub_mcp.errors import (
     LibraryChanging,
@@ -53,6 +53,8 @@ from skillhub_mcp.store.tables import (
 )
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 NOT_AS_LOCKED = "is not as it was locked"
 _MOST_FILES = 512
@@ -153,11 +155,7 @@ def publish(
 
     Raises StorageUnavailable, PublicationBusy, LibraryChanging, PublicationDamaged and IndexDamaged.
     """
-    for _ in range(_RETRIES):
-        with contextlib.suppress(PublicationBusy):
-            return _Publication(library, target, options, progress).publish()
-        log.info("Another publisher has written to %s meanwhile; retrying", target.name)
-    return _Publication(library, target, options, progress).publish()
+    return _retried(lambda: _Publication(library, target, options, progress).publish(), target)
 
 
 def roll_back(target: Target, number: int, *, dry_run: bool = False) -> Publication:
@@ -165,10 +163,24 @@ def roll_back(target: Target, number: int, *, dry_run: bool = False) -> Publicat
 
     Raises StorageUnavailable, PublicationBusy, PublicationDamaged, and PublicationMissing for one that is not kept.
     """
+    return _retried(lambda: _rolled_back(target, number, dry_run=dry_run), target)
+
+
+def _retried(attempt: Callable[[], T], target: Target) -> T:
+    """Return what `attempt` returns, which is made again if another publisher was faster. Raises PublicationBusy."""
+    for _ in range(_RETRIES):
+        with contextlib.suppress(PublicationBusy):
+            return attempt()
+        log.info("Another publisher has written to %s meanwhile; retrying", target.name)
+    return attempt()
+
+
+def _rolled_back(target: Target, number: int, *, dry_run: bool) -> Publication:
     kept = publications(target)
     wanted = next((one for one in kept if one.number == number), None)
     if wanted is None:
         raise PublicationMissing(target.name, number)
+    wanted.check_readable(target)
     # Clean-ups have removed objects of earlier versions.
     there = target.list()
     objects = {path: one for path, one in wanted.objects.items() if path in there}

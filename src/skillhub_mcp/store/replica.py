@@ -82,6 +82,7 @@ class Mirror:
         self._kept = os.path.join(directory, _KEPT)
         self._copies = os.path.join(directory, _COPIES)
         self._lock = threading.Lock()
+        self._compared: set[str] = set()
 
     def publication(self) -> Publication | None:
         """Return the publication that was mirrored whole; None if there is none, or one of its objects is damaged."""
@@ -91,7 +92,7 @@ class Mirror:
             whole = all(self._is_whole(path, one) for path, one in found.objects.items())
         except (OSError, ValueError, LookupError, TypeError):
             return None
-        return found if whole and not found.is_newer else None
+        return found if whole and found.is_readable else None
 
     def fetch(self, target: Target, publication: Publication, progress: Callable[[int, int], None]) -> None:
         """Fetch the objects that are missing or damaged here. Raises StorageUnavailable and PublicationDamaged."""
@@ -118,14 +119,17 @@ class Mirror:
         # Named as it was published: some rules compare a skill's name with its directory's.
         path = os.path.join(self._copies, row.digest, os.path.basename(skill.directory))
         with self._lock:
+            if row.digest in self._compared and os.path.isdir(path):
+                return path
             try:
-                if not os.path.isdir(path):
+                if not _is_copy(path, row.files):
                     condition = is_in("sha256", sorted({file.sha256 for file in row.files}))
                     read = table.read(["sha256", "content"], condition).to_pylist()
                     self._copy(path, {one["sha256"]: one["content"] for one in read}, row.files)
             except (IndexDamaged, OSError) as error:
                 log.warning("The files of %r cannot be read from the mirror: %s", skill.name, error)
                 raise SkillFilesUnavailable(skill.name, "the mirror cannot be used") from error
+            self._compared.add(row.digest)
         return path
 
     def _copy(self, path: str, contents: Mapping[str, bytes], files: Sequence[StoredFile]) -> None:
@@ -145,9 +149,13 @@ class Mirror:
                 os.chmod(place, _EXECUTABLE_MODE if file.executable else _MODE)
             for directory, _, _ in os.walk(top):
                 os.chmod(directory, _DIRECTORY_MODE)
-            if os.path.lexists(final):
-                shutil.rmtree(final)
-            os.rename(os.path.dirname(top), final)
+            try:
+                os.rename(os.path.dirname(top), final)
+            except OSError:
+                # Of a process that shares the mirror, or damaged.
+                if not _is_copy(path, files):
+                    shutil.rmtree(final)
+                    os.rename(os.path.dirname(top), final)
 
     def _is_whole(self, path: str, one: StoredObject) -> bool:
         place = os.path.join(self.directory, path)
@@ -336,6 +344,7 @@ class Replica(ViewSource):
         if seen == self._seen and served is not None and not check:
             return False
         newest = publications(self._target)[0]
+        newest.check_readable(self._target)
         self._mirror.fetch(self._target, newest, lambda *counts: self.progress.report("fetching", *counts))
         changed = served is None or served.publication.created_at != newest.created_at
         if changed or check:
@@ -392,6 +401,13 @@ class Replica(ViewSource):
         log.info("Serving publication %s: %s skills", publication.number, f"{len(skills):,}")
         self._announce(skills)
         self.progress.finish()
+
+
+def _is_copy(path: str, files: Sequence[StoredFile]) -> bool:
+    """Whether a directory has each of the files, as published, and nothing else."""
+    wanted = {os.path.join(path, *file.path.split("/")): file.sha256 for file in files}
+    there = {os.path.join(place, name) for place, _, names in os.walk(path) for name in names}
+    return there == wanted.keys() and all(_digest(place) == digest for place, digest in wanted.items())
 
 
 def _digest(place: str) -> str:

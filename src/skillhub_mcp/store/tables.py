@@ -14,6 +14,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from shlex import quote
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -264,9 +265,17 @@ class Publication(BaseModel, frozen=True):
     schema_version: int = SCHEMA_VERSION
 
     @property
-    def is_newer(self) -> bool:
-        """Whether a newer version of SkillHub wrote it."""
-        return self.schema_version > SCHEMA_VERSION
+    def is_readable(self) -> bool:
+        """Whether this version of SkillHub reads what it holds."""
+        return self.schema_version == SCHEMA_VERSION
+
+    def check_readable(self, target: Target) -> None:
+        """Raise PublicationDamaged if another version of SkillHub wrote it."""
+        if not self.is_readable:
+            is_newer = self.schema_version > SCHEMA_VERSION
+            reason = f"was written by {'a newer' if is_newer else 'an older'} SkillHub"
+            hint = "update skillhub" if is_newer else f"skillhub publish {quote(target.name)} writes another"
+            raise PublicationDamaged(target.name, f"publication {self.number}", reason, hint=hint)
 
     def as_row(self) -> dict[str, Any]:
         """Return it as a row."""
@@ -304,9 +313,8 @@ class PublicationTables:
         with self._errors(PUBLICATIONS):
             rows = self._rows(PUBLICATIONS, [*PLAIN, "details"])[1]
             found = sorted(map(Publication.from_row, rows), key=lambda one: -one.number)
-        if found and found[0].is_newer:
-            part = f"publication {found[0].number}"
-            raise PublicationDamaged(self._target.name, part, "was written by a newer SkillHub", hint="update skillhub")
+        if found and found[0].schema_version > SCHEMA_VERSION:
+            found[0].check_readable(self._target)
         return found
 
     def commit(
