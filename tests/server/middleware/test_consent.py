@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,17 @@ async def test_an_undecided_skill_is_asked_about_once(way: tuple[str, str], envi
         assert "The body of alpha." in text
     written = written_rules(environment)
     assert written == {"permissions": {"allow": [about("beta")]}}
+
+
+async def test_a_failed_call_names_the_session_of_the_users_consent(environment: dict[str, str]) -> None:
+    rules(environment)
+    person = Person("once")
+
+    async with reached(("http", "auto"), environment, elicitation_callback=person) as hub:
+        failed = await hub.call("read_skill_file", skill_name="alpha", file_path="none.txt")
+        (handle,) = re.findall(r"session: (\S+) ", failed.text)
+        assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt", session=handle)).code is None
+    assert len(person.questions) == 1
 
 
 @two_ways

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,19 @@ async def test_the_set_is_optional_and_ignores_disabled_skills(environment: Envi
     assert await tools(environment) >= TOOLS
     assert not await tools({**environment, "SKILLHUB_TOOLS": "core"}) & TOOLS
     assert not await tools({**environment, "SKILLHUB_SKILLS_ENABLED": "0"}) & TOOLS
+
+
+async def test_pages_miss_no_skill_if_others_are_deleted(
+    environment: Environment, write_skill: SkillWriter, project: Path
+) -> None:
+    skills = [write_skill(f"s-{number}", root=project / ".agents" / "skills") for number in range(10, 70)]
+    async with in_process({**environment, "SKILLHUB_TRUST": "all"}) as client:
+        first = await call(client, "skills_list")
+        for skill in skills[:5]:
+            shutil.rmtree(skill)
+        second = await call(client, "skills_list", cursor=first.json["next_cursor"], force_reload=True)
+        assert names(first) + names(second) == [f"s-{number}" for number in range(10, 70)]
+        assert (await call(client, "skills_list", cursor="50")).code == "INVALID_ARGUMENT"
 
 
 async def test_over_http_no_path_is_shown_or_accepted(

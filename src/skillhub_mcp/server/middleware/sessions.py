@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import mcp_types
+from fastmcp.exceptions import FastMCPError
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
@@ -30,6 +31,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 from skillhub_mcp.policy.tool_actions import SESSION_TOOLS, Action
 from skillhub_mcp.server.callers import caller_key
+from skillhub_mcp.server.error_responses import known_cause
 from skillhub_mcp.server.middleware_types import AnyRequest, CallTool, GetPrompt, ListTools, Next, ReadResource
 from skillhub_mcp.server.options import Transport
 
@@ -163,9 +165,16 @@ class Sessions(Middleware):
             return await self._within(context, None, call_next)
 
         async def keeping(context: CallTool) -> Any:
+            # What the client's user agreed to lasts only if the client can name the session, also after a failed call.
             before = self.current().granted
-            result = await call_next(context)
-            # What the client's user agreed to lasts only if the client can name the session.
+            try:
+                result = await call_next(context)
+            except FastMCPError as error:
+                reported = known_cause(error)
+                if reported is not None and self.current().granted and (note := self._give_handle()):
+                    reported.hint = f"{reported.hint}; {note}" if reported.hint else note
+                await self._share(before)
+                raise
             if isinstance(result, ToolResult) and not isinstance(result, InputRequiredToolResult):
                 result = self.with_handle(result) if self.current().granted else result
                 await self._share(before)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -10,7 +11,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.context.catalogue import Catalogues, inspect_context
+from skillhub_mcp.disclosure.context.catalogue import Catalogues, inspect_context, skill_id
 from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill, short_path
 from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.context.tiered_search import tiered_search
@@ -27,6 +28,7 @@ from skillhub_mcp.server.tools.results import MAX_NAME_CHARACTERS, MAX_QUERY_ARG
 SKILL_META_KEY = "io.skillhub/skill"
 
 _PAGE = 50
+_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,15 @@ class ContextTools:
         listing = self.catalogues.listing(cwd, force_reload=force_reload)
         shown = listing.shown
         entries: list[SkillMetadata | SkillLoadError] = [*shown, *listing.errors]
-        if cursor is not None and not cursor.isdecimal():
-            raise InvalidArgument("cursor", "is not a next_cursor of skills_list", hint="leave it out to begin")
-        start = int(cursor or 0)
+        ids = [*(skill.id for skill in shown), *(skill_id(error.path) for error in listing.errors)]
+        start = 0 if cursor is None else _start(cursor, ids)
         page, end = entries[start : start + _PAGE], start + _PAGE
         result: dict[str, object] = {
             "skills": [self._fields(one) for one in page if isinstance(one, SkillMetadata)],
             "errors": [self._error(one) for one in page if isinstance(one, SkillLoadError)],
         }
         if end < len(entries):
-            result["next_cursor"] = str(end)
+            result["next_cursor"] = f"{end}.{ids[end - 1]}"
         return ToolResult(content=compact_json(result))
 
     def skill_search(
@@ -139,3 +140,15 @@ class ContextTools:
     @staticmethod
     def _shown(fields: Mapping[str, object]) -> dict[str, object]:
         return {key: all_for_model(value) for key, value in fields.items()}
+
+
+def _start(cursor: str, ids: Sequence[str]) -> int:
+    """Return where the page of a cursor starts: after the entry that the page before ended with, if it is still there.
+
+    Raises InvalidArgument for a text that is no cursor.
+    """
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InvalidArgument("cursor", "is not a next_cursor of skills_list", hint="leave it out to begin")
+    position, last = int(found[1]), found[2]
+    return ids.index(last) + 1 if last in ids else position
