@@ -74,12 +74,12 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
     if not is_plain_name(name) and name in locked:
         # It is in the lock, and cannot be in the root.
         return MovedSkill(name, "", locked=True, is_there=False)
-    if is_plain_name(name) and (name in locked or os.path.lexists(place)):
-        there = os.path.lexists(place)
-        link = os.readlink(place) if there and os.path.islink(place) else ""
+    there = os.path.isdir(place) or os.path.islink(place)
+    if is_plain_name(name) and (name in locked or there):
+        link = os.readlink(place) if os.path.islink(place) else ""
         return MovedSkill(name, place, name in locked, there, link)
     beside = os.listdir(root) if os.path.isdir(root) else []
-    names = locked | set(filter(is_plain_name, beside))
+    names = locked | {one for one in beside if is_plain_name(one) and os.path.isdir(os.path.join(root, one))}
     raise not_found(name, names, search_tool="`skillhub list`", reason=f"{root} has no directory of that name")
 
 

@@ -22,8 +22,8 @@ from skillhub_mcp.redaction import redacted
 _DESCRIPTIONS = {
     "lock": "Record the current files of the skills in skills-lock.json, shared with `npx skills`. A skill that was "
     "edited since it was locked is recorded again only if it is named.",
-    "verify": "Compare every file of the locked skills with the lock file, and list the differences. The exit code is "
-    "1 if there are any.",
+    "verify": "Compare every file of the locked skills with the lock file, and name those that differ. The exit code "
+    "is 1 if there are any.",
 }
 
 
