@@ -22,7 +22,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.skills.files.content import read_whole
 from skillhub_mcp.store.publish import PublishOptions, publish, roll_back
-from skillhub_mcp.store.tables import Target, publications
+from skillhub_mcp.store.tables import PublicationTables, Target, publications
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there, and modes say nothing")
 
@@ -316,6 +316,9 @@ def test_a_rollback_republishes_an_earlier_publication(
     assert library.publish(target).modified == ["hub/pdf"]
     assert found_at(target).number == 4
     assert found_at(target).files["hub/pdf/a.txt"] == b"2"
+    PublicationTables(target).commit(publications(target)[0].model_copy(update={"number": 5, "schema_version": 1}))
+    with pytest.raises(PublicationDamaged, match="older SkillHub"):
+        roll_back(target, 5)
 
 
 def test_a_rollback_survives_a_clean_up_of_its_original(
