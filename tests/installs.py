@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -100,6 +100,15 @@ def built_wheel(project: Path, folder: Path) -> Path:
     _run([found, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(project)])
     (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def output_of(command: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None) -> str:
+    """Return the output of an installed program, which must succeed."""
+    done = subprocess.run(
+        command, env=environment, cwd=cwd, capture_output=True, encoding="utf-8", check=False, timeout=120
+    )
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout
 
 
 def _uv() -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,16 +42,8 @@ def call(transport: str, mode: str, tmp_path: Path, library: Mapping[str, str], 
     command = [str(installs.node()), str(program), "--cli", *target, "--protocol-era", mode, "--format", "json"]
 
     def inspect(method: str, *arguments: str) -> str:
-        done = subprocess.run(
-            [*command, "--method", method, *arguments],
-            env={"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "memory"},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, (done.stdout, done.stderr)
-        return done.stdout
+        environment = {"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "memory"}
+        return installs.output_of([*command, "--method", method, *arguments], environment)
 
     return inspect
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,23 +31,15 @@ class NpxSkills:
         """Run a command that succeeds and return its output. Skips the test if the program cannot be installed."""
         modules = installs.npm_packages(Path(__file__).with_name("package.json"))
         node = installs.node()
-        done = subprocess.run(
-            [str(node), str(modules / "skills" / "bin" / "cli.mjs"), *arguments],
-            cwd=self.project,
-            env={
-                "HOME": str(self.home),
-                # It starts itself again for an update.
-                "PATH": os.pathsep.join((str(node.parent), os.environ["PATH"])),
-                "DO_NOT_TRACK": "1",
-                "DISABLE_TELEMETRY": "1",
-            },
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, (done.stdout, done.stderr)
-        return done.stdout
+        environment = {
+            "HOME": str(self.home),
+            # It starts itself again for an update.
+            "PATH": os.pathsep.join((str(node.parent), os.environ["PATH"])),
+            "DO_NOT_TRACK": "1",
+            "DISABLE_TELEMETRY": "1",
+        }
+        command = [str(node), str(modules / "skills" / "bin" / "cli.mjs"), *arguments]
+        return installs.output_of(command, environment, cwd=self.project)
 
     @property
     def lock_path(self) -> Path:
