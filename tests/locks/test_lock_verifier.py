@@ -32,6 +32,19 @@ def test_an_edit_of_a_locked_skill_is_reported_until_it_is_undone(
     assert standing(library, skill).state is LockState.UNCHANGED
 
 
+def test_many_edits_at_once_cost_one_pause(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    skills = [write_skill(name, files={"run.py": "1"}) for name in ("one", "two", "three")]
+    for skill in skills:
+        lock(skill)
+    library, pauses = LockVerifier(), list[float]()
+    assert {one.state for one in library.standings(map(str, skills))} == {LockState.UNCHANGED}
+    for skill in skills:
+        (skill / "run.py").write_text("2")
+    monkeypatch.setattr("time.sleep", pauses.append)
+    assert {one.state for one in library.standings(map(str, skills))} == {LockState.EDITED}
+    assert len(pauses) == 1
+
+
 def test_an_edit_of_the_same_size_with_the_old_mtime_is_found(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
     lock(skill)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _AGENTS_SKILLS = os.path.join(".agents", "skills")
 # A list checks so many skills again, in turn. A skill that is returned is always checked.
 _CHECKED_AT_ONCE = 100
-_RETRY_SECONDS = 0.05
+_RETRY_SECONDS, _RETRY_EVERY_SECONDS = 0.05, 1.0
 _SHOWN_DIGITS = 12
 # A source that is a path of the machine on which it was written.
 _PATH = re.compile(r"(?i)file:|[./~\\]|[a-z]:[\\/]")
@@ -119,6 +119,8 @@ class LockVerifier:
         self._roots: dict[str, tuple[str, ...]] = {}
         self._known: dict[str, _Known] = {}
         self._turn: list[str] = []
+        # The lock at the last pause for a command, and when that was.
+        self._paused: tuple[object, float] = (None, 0.0)
 
     def standings(self, directories: Iterable[str]) -> Iterator[LockStanding]:
         """Yield the standing of each skill, by the locks as they are when the first is asked for."""
@@ -169,12 +171,16 @@ class LockVerifier:
     def _standing(self, directory: str) -> LockStanding:
         known = self._known.get(directory)
         found = self._compared(directory)
-        if known is not None and (known.standing.state, found.state) == (LockState.UNCHANGED, LockState.EDITED):
-            # A command replaces the files and then writes the lock: between these the two do not fit.
+        if known is None or (known.standing.state, found.state) != (LockState.UNCHANGED, LockState.EDITED):
+            return found
+        # A command replaces the files and then writes the lock: between these the two do not fit.
+        lock, (paused_for, paused_at) = self._locks.get(found.lock_path), self._paused
+        if lock != paused_for or time.monotonic() - paused_at > _RETRY_EVERY_SECONDS:
+            # One pause is enough for all skills that changed together.
             time.sleep(_RETRY_SECONDS)
-            self._refresh()
-            found = self._compared(directory)
-        return found
+            self._paused = lock, time.monotonic()
+        self._refresh()
+        return self._compared(directory)
 
     def _compared(self, directory: str) -> LockStanding:
         entry = self._entry(directory)
